@@ -16,8 +16,7 @@ from modelweld import InputError, fuse, read
 from modelweld.core.prior import BetaBernoulli
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
-from modelweld.kinds.network import HOWS, network, shares
-from modelweld.kinds.network_refit import DRAWS, draw_inputs, outputs
+from modelweld.kinds.network import DRAWS, HOWS, draw_inputs, network, outputs, shares
 from modelweld.libraries import write
 from programs import printed_by
 

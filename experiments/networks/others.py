@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
 
-from modelweld.kinds.network_refit import layers, outputs
+from modelweld.kinds.network import layers, outputs
 
 MOST_ROUNDS = 20
 """Of weight matching; it has come to rest long before."""

@@ -20,8 +20,7 @@ from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
 from modelweld.fusion import Fusion
 from modelweld.inputs.alignment import align
-from modelweld.kinds.network import like_sites, shares
-from modelweld.kinds.network_refit import layers, outputs
+from modelweld.kinds.network import layers, like_sites, outputs, shares
 from modelweld.results.fit_result import FitResult
 from paired import paired
 from provenance import keep, kept

@@ -121,7 +121,7 @@ def read_any(path: str | os.PathLike[str], *, centres: bool = False) -> LocalMod
     path : path
         A safetensors, npz, npy, csv, parquet or json file: see docs/files.md for what these may hold.
     centres : bool
-        Whether the rows of a table are centres of groups. A table without counts is refused if nobody says so: its
+        Whether the rows of a table are centres of groups. A table without counts is refused unless this is set: its
         rows may be people's.
 
     Examples

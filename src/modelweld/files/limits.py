@@ -24,7 +24,7 @@ from modelweld.errors import InputError, first_repeated
 MiB = 2**20
 
 LARGEST_FILE = 16 * 1024 * MiB
-"""Bytes of a file of tensors. They are read as they are, so nobody can ask for more memory than he sends."""
+"""Bytes of a file of tensors. They are read as they are, so that no file takes more memory than its size."""
 
 LARGEST_HEADER = 16 * MiB
 """Bytes of a manifest, or of a model in JSON: a million names of features or words. Parsed JSON takes up to about ten

@@ -43,7 +43,7 @@ CENTRES = ("centres", "centers", "means")
 SPREADS = {"covariances", "variances", "variance"}
 """What only parameters have beside them."""
 
-TOLD = "modelweld.load(path, centres=True), or how many in a column or array `counts`"
+REMEDY = "modelweld.load(path, centres=True), or how many in a column or array `counts`"
 
 OTHERS = ("counts", "covariances", "variances", "variance", "weight", "features", "site", "time")
 
@@ -83,8 +83,8 @@ def model_of(given: Mapping[str, ArrayLike], *, centres: bool = False) -> LocalM
     counts = check_values(parts.pop("counts"), "counts") if "counts" in parts else None
     if counts is not None and (counts.shape != values.shape[:1] or (counts < 0).any()):
         raise InputError(f"counts must be one number, not negative, for each of {len(values)} rows.")
-    told = counts is not None or alone[0] in CENTRES or bool(parts.keys() & SPREADS)
-    check_centres(len(values), centres or told, TOLD)
+    stated = counts is not None or alone[0] in CENTRES or bool(parts.keys() & SPREADS)
+    check_centres(len(values), centres or stated, REMEDY)
     spreads = [name for name in ("covariances", "variances") if name in parts]
     if spreads:
         return _mixture(values, parts, counts, features, site).with_(time=time)

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,16 +41,6 @@ DELIMITERS = ",;\t"
 NO_FEATURE = "there is no column of a feature: found {}. The first line must name the columns."
 
 
-class CsvLines(Protocol):
-    """What ``csv.reader`` gives."""
-
-    @property
-    def line_num(self) -> int:
-        """Lines read so far."""
-
-    def __iter__(self) -> Iterator[list[str]]: ...
-
-
 def read_csv(path: Path) -> list[NamedArrays]:
     """The sites of a table in text, each as named arrays."""
     with open_csv(path) as (header, lines):
@@ -58,7 +48,7 @@ def read_csv(path: Path) -> list[NamedArrays]:
 
 
 @contextmanager
-def open_csv(path: Path) -> Iterator[tuple[list[str], CsvLines]]:
+def open_csv(path: Path) -> Iterator[tuple[list[str], Any]]:
     """The first line of a table in text, and its other lines; separated by comma, semicolon or tab."""
     size_of(path, LARGEST_TABLE)
     try:
@@ -85,33 +75,33 @@ def _lines(file: IO[str]) -> Iterator[str]:
         yield line
 
 
-def _cells(lines: CsvLines, header: list[str]) -> tuple[list[str], Array, list[str] | None, list[str] | None]:
+def _cells(lines: Any, header: list[str]) -> tuple[list[str], Array, list[str] | None, list[str] | None]:
     """Names of columns, numbers (rows, columns) with NaN for what was not seen, the sites, and their dates."""
     names = [name.strip() for name in header]
     _check_columns(names)
     numbers = array("d")
-    told: dict[str, list[str]] | None = None
+    spelt: dict[str, list[str]] | None = None
     D = len(names)
     for row in lines:
         if not row:
             continue
         if len(row) != D:
             raise InputError(f"line {lines.line_num + 1} has {len(row)} cells, but there are {D} columns.")
-        if told is None:
-            told = {name: [] for name, cell in zip(names, row, strict=True) if name == SITE or _is_date(name, cell)}
-            words = [(i, told[name]) for i, name in enumerate(names) if name in told]
-            cells = [i for i, name in enumerate(names) if name not in told]
+        if spelt is None:
+            spelt = {name: [] for name, cell in zip(names, row, strict=True) if name == SITE or _is_date(name, cell)}
+            words = [(i, spelt[name]) for i, name in enumerate(names) if name in spelt]
+            cells = [i for i, name in enumerate(names) if name not in spelt]
         for i, texts in words:
             texts.append(row[i])
         for i in cells:
             cell = row[i]
             numbers.append(math.nan if cell in NOT_SEEN else _number(cell.strip(), lines, names[i]))
-    if told is None:
-        told = {SITE: []} if SITE in names else {}
-    columns = [name for name in names if name not in told]
+    if spelt is None:
+        spelt = {SITE: []} if SITE in names else {}
+    columns = [name for name in names if name not in spelt]
     if all(name in COUNT for name in columns):
         raise InputError(NO_FEATURE.format(names))
-    return columns, np.array(numbers).reshape(-1, len(columns)), told.get(SITE), told.get(TIME)
+    return columns, np.array(numbers).reshape(-1, len(columns)), spelt.get(SITE), spelt.get(TIME)
 
 
 def _is_date(name: str, cell: str) -> bool:
@@ -119,7 +109,7 @@ def _is_date(name: str, cell: str) -> bool:
     return name == TIME and re.fullmatch(r"\d{4}-\d\d.*", cell.strip()) is not None
 
 
-def _number(cell: str, lines: CsvLines, column: str) -> float:
+def _number(cell: str, lines: Any, column: str) -> float:
     if cell in NOT_SEEN:
         return math.nan
     try:
@@ -226,16 +216,16 @@ def read_parquet(path: Path) -> list[NamedArrays]:
                 elif not (real or (word and field.name == SITE)):
                     raise InputError(f"column {field.name!r} holds {str(kind)[:60]}, but must hold numbers.")
             table = file.read()
-            told = {name: _words(table.column(name)) for name in words}
+            spelt = {name: _words(table.column(name)) for name in words}
     except InputError:
         raise
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as wrong:
         raise InputError(f"it is no Parquet table, or damaged: {first_line(wrong)}.") from None
-    columns = [name for name in schema.names if name not in told]
+    columns = [name for name in schema.names if name not in spelt]
     numbers = np.empty((table.num_rows, len(columns)))
     for i, name in enumerate(columns):
         numbers[:, i] = _fill(table.column(name), name)
-    return _sites(columns, numbers, told.get(SITE), told.get(TIME))
+    return _sites(columns, numbers, spelt.get(SITE), spelt.get(TIME))
 
 
 def _words(column: ChunkedArray) -> list[str]:

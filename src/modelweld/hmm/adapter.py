@@ -38,7 +38,7 @@ def read(
     model : fitted StickyHDPHMM
         It remembers all counts.
     known : {"variance", "weight", "equally"}
-        How the centre is told how well each state is known, which decides how states can be matched:
+        How it is stated how well each state is known, which decides how states can be matched:
 
         - ``"variance"``: squared standard errors beside the means. For the default, means with standard errors, a
           site's states being possibly fragments of one: ``fuse(sites)``.
@@ -73,20 +73,20 @@ def read(
         raise InputError(f"known is 'variance', 'weight' or 'equally'; found {known!r}.")
     if effective not in ("frames", "visits"):
         raise InputError(f"effective is 'frames' or 'visits'; found {effective!r}.")
-    told = model.statistics_
-    counts = model.zeta_ * told.counts
+    sums = model.statistics_
+    counts = model.zeta_ * sums.counts
     learned = model.prior_scale == "learned"
     scale = {"share": _share(model)} if learned else {"prior_scale": float(model.prior_scale)}
     local = hmm(
-        told.moves,
-        told.starts,
+        sums.moves,
+        sums.starts,
         counts,
-        {"means": told.means, "covariances": told.covariances},
+        {"means": sums.means, "covariances": sums.covariances},
         counted=True,
         features=features,
         facts={**{name: getattr(model, name) for name in SETTINGS}, "zeta": model.zeta_, **scale},
     )
-    worth = np.maximum(counts if effective == "frames" else told.visits, FEWEST_POINTS)
+    worth = np.maximum(counts if effective == "frames" else sums.visits, FEWEST_POINTS)
     if known == "variance":
         return local.with_(variance={"means": diagonals(model.covars_) / worth[:, None]})
     weight = {"means": worth, "covariances": worth} if known == "weight" else {}

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.core.values import Array
+from modelweld.core.values import Array, Key
 from modelweld.families import Family
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.kind import Facts, Kind, Layout, common_facts, lay_out, mapping
 
 if TYPE_CHECKING:
-    from modelweld.core.values import Key
     from modelweld.results.fit_result import FitResult
 
 HOWS = {

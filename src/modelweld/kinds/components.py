@@ -1,11 +1,11 @@
 """Components: vectors of features of which data are sums, x = mean + sum of source times component + noise.
 
-Arrays: `directions (pattern, feature)`, components divided by their lengths, which are matched; `lengths (pattern)`,
-which ride; where they are known `counts (pattern)`, points in which each is active, `mean (feature)`, and `noise
+Arrays: `directions (pattern, feature)`, components divided by their lengths, which are matched. Auxiliary are `lengths
+(pattern)` and, where they are known, `counts (pattern)`, points in which each is active, `mean (feature)`, and `noise
 (feature)`, the variance of what no component explains.
 Lengths are those at which sources have variance one, where the model says so. The fact `signed` says whether v and -v
 differ: they do where entries must not be negative (non-negative factors), and are one where the sign of a source is
-anybody's choice (independent and principal components, dictionaries), which is then found with the matching.
+arbitrary (independent and principal components, dictionaries), which is then found with the matching.
 
 Directions that are *orthogonal*, principal axes, are properties of a covariance: fused ones are those of the sites'
 covariances, added up.
@@ -21,14 +21,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.signs import upright
-from modelweld.core.values import Array
+from modelweld.core.values import Array, Key
 from modelweld.errors import InputError
 from modelweld.families import Directions, Family
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.kind import Facts, Kind, Layout, common_facts, keep_arrays, lay_out, mapping, truth, whole
 
 if TYPE_CHECKING:
-    from modelweld.core.values import Key
     from modelweld.results.fit_result import FitResult
 
 HOWS = {
@@ -72,7 +71,7 @@ def components(
         The components: rows of a decoder or dictionary, columns of a mixing matrix, scalp maps. Those of length zero,
         which add nothing to anything, are left out.
     signed : bool
-        Whether v and -v differ, as of vectors without negative entries. Default: the sign is anybody's choice.
+        Whether v and -v differ, as of vectors without negative entries. Default: signs are arbitrary.
     orthogonal : bool
         Whether they are principal axes, of lengths that are standard deviations along them.
     mean, noise : arrays (D,), optional

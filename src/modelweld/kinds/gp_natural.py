@@ -10,9 +10,9 @@ A committee of sparse Gaussian processes as one LocalModel: all members' points,
 
 The kernel and mean under which what all sites' data said is most probable. No data is needed.
 
-A factor y = R f(Z) + e (see `natural`) has a Gaussian density under every kernel, in closed form. What one site cannot
-tell, how fast the function changes from site to site, is told by the factors of several sites together, so as many of
-them as can be afforded are taken jointly. An approximation of this density by few inducing inputs will not do: it takes
+A factor y = R f(Z) + e (see `natural`) has a Gaussian density under every kernel, in closed form. How fast the
+function changes from site to site follows from the factors of several sites together only, so as many of them as can be
+afforded are taken jointly. An approximation of this density by few inducing inputs will not do: it takes
 what the inputs cannot follow for noise and finds the function too smooth (experiments/temperatures has figures).
 """
 
@@ -231,8 +231,8 @@ def committee_facts(model: LocalModel) -> dict[str, Callable[[object], bool]]:
     return {"members": sizes, "kernels": kernels}
 
 
-LEAST_HEARD = 0.1
-"""Of the prior's precision: directions of which a site's data say less have no voice in learning (`factor_of`). Most
+LEAST_INFORMATIVE = 0.1
+"""Of the prior's precision: directions of which a site's data say less are left out of learning (`factor_of`). Most
 directions of most sites are such; they repeat how smooth the site's own kernel is."""
 
 JOINT_POINTS = 3000
@@ -240,7 +240,7 @@ JOINT_POINTS = 3000
 whose densities are multiplied."""
 
 MOST_POINTS = 12_000
-"""Inducing inputs that are listened to, of sites spread evenly over the sequence: a kernel is a dozen numbers."""
+"""Inducing inputs used for learning, of sites spread evenly over the sequence: a kernel is a dozen numbers."""
 
 WIDEST = 1e3
 """Lengthscales are learned between 1 / WIDEST and WIDEST times the deviation of all sites' inputs: beyond the function
@@ -295,8 +295,8 @@ def evidence(factors: Sequence[Factor], kernel: Kernel, mean: float) -> tuple[fl
 
         F = -1/2 log|G| - 1/2 e^T G^-1 e.
     """
-    points, heard = (offsets_of([len(f[k]) for f in factors]) for k in (0, 2))
-    own = [(f.R, slice(*points[j : j + 2]), slice(*heard[j : j + 2])) for j, f in enumerate(factors)]
+    points, rows = (offsets_of([len(f[k]) for f in factors]) for k in (0, 2))
+    own = [(f.R, slice(*points[j : j + 2]), slice(*rows[j : j + 2])) for j, f in enumerate(factors)]
     Z, ones = np.concatenate([f.inputs for f in factors]), np.concatenate([f.R.sum(axis=1) for f in factors])
     e = np.concatenate([f.y for f in factors]) - mean * ones
     K, slopes = kernel.with_slopes(Z, Z)

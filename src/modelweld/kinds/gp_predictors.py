@@ -263,8 +263,8 @@ class SparseGP(_Predictor):
 class Committee(_Predictor):
     """Robust Bayesian committee machine of sparse Gaussian processes (Deisenroth and Ng, 2015).
 
-    Every member speaks with weight beta_j(x) = (log prior variance - log posterior variance) / 2, so that nobody is
-    asked about what it has not seen:
+    Every member speaks with weight beta_j(x) = (log prior variance - log posterior variance) / 2, so that a
+    member without data near x has no influence there:
 
         1 / Var f(x) = 1 / s + sum_j beta_j (1 / Var_j f(x) - 1 / s_j),
         E f(x) / Var f(x) = m / s + sum_j beta_j (E_j f(x) / Var_j f(x) - m_j / s_j),

@@ -12,15 +12,15 @@ States are matched by emissions: means with their standard errors, symbols, or r
 Where frames are correlated, or few sites send states that their fits merged, covariances decide besides
 (`modelweld.kinds.hmm`).
 
-What Gaussian hidden states tell beside their means: whether they may be fragments of one, and by what they are matched.
+Beside their means, Gaussian states say whether they may be fragments of one, and by what they are matched.
 
-A fit that is told the number of states cuts some of them in two; its site then holds an atom in fragments. A fit that
+A fit with a given number of states cuts some of them in two; its site then holds an atom in fragments. A fit that
 merges states by its own evidence leaves none, and to look for them only joins states that differ.
 
 Frames of movements and sensors resemble their neighbours. Sites measure over how many, the fact `correlation_time`, or
 find it in their fit, the fact `zeta`. Where it is long, so many frames count as one, states of different sites differ
-by more than chance, and means alone join what differs: covariances decide besides. Nor can fragments be told from
-neighbours where a state is known by fewer independent frames than it has features.
+by more than chance, and means alone join what differs: covariances decide besides. Nor can fragments be distinguished
+from neighbours where a state is known by fewer independent frames than it has features.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.core.values import Array, Index
+from modelweld.core.values import Array, Index, Key
 from modelweld.errors import InputError
 from modelweld.families import Counts, Family, Gaussian, Rates, Scatter
 from modelweld.fit.screening.units import Totals, totals_of
@@ -61,7 +61,6 @@ from modelweld.kinds.mixture_components import (
 from modelweld.kinds.mixture_reduction import reduce_to
 
 if TYPE_CHECKING:
-    from modelweld.core.values import Key
     from modelweld.results.fit_result import FitResult
 
 
@@ -195,7 +194,7 @@ class HMM(Kind):
         return count_bare(models) if bare else list(models)
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
-        """Matched by emissions; means are told apart as finely as the states' own widths allow."""
+        """Matched by emissions; means are distinguished as finely as the states' own widths allow."""
         arrays = models[0].arrays
         if "means" in arrays:
             few = len(models) < FEWEST_FOR_SPECTRUM and are_merged(models)
@@ -205,7 +204,7 @@ class HMM(Kind):
         return {"symbols": Counts()} if "symbols" in arrays else {"rates": Rates()}
 
     def holds_atoms_once(self, models: Sequence[LocalModel]) -> bool:
-        """Whether states were merged where they are one, or are known too little to be told from fragments."""
+        """Whether states were merged where they are one, or are known too little to be distinguished from fragments."""
         return are_merged(models) or (are_correlated(models) and are_scarce(models))
 
     def fuse(self, fusion: FitResult, how: str, shrink: float = 0.0) -> LocalModel:
@@ -241,8 +240,7 @@ class HMM(Kind):
         elif "symbols" in first.arrays:
             emissions["symbols"] = fusion.total("symbols")
         else:
-            rates = concatenate(models, "rates")
-            own = concatenate(models, "counts")
+            rates, own = concatenate(models, "rates"), concatenate(models, "counts")
             emissions["rates"] = merge_components(rates, np.zeros_like(rates), own, labels)[0]
         moves, starts = fusion.total("moves"), fusion.total("starts")
         names = {f"{axis}s": first.coordinates.get(axis) for axis in ("feature", "symbol")}
@@ -391,7 +389,8 @@ def are_tempered(models: Sequence[LocalModel]) -> bool:
     """Whether fits that merged states found frames to be correlated: most count a frame for less than half of one."""
     if _are_wide(models) or not are_merged(models):
         return False
-    return bool(np.median([_power(m) for m in models]) <= 1 / CORRELATED)
+    powers = [fact if isinstance(fact := m.facts["zeta"], (int, float)) and 0 < fact <= 1 else 1.0 for m in models]
+    return bool(np.median(powers) <= 1 / CORRELATED)
 
 
 def are_scarce(models: Sequence[LocalModel]) -> bool:
@@ -418,12 +417,6 @@ def weigh_states(model: LocalModel) -> LocalModel:
 def _are_wide(models: Sequence[LocalModel]) -> bool:
     """Whether there are too many features to match whole covariances."""
     return "means" in models[0].arrays and np.shape(models[0].arrays["means"])[1] > MOST_FEATURES
-
-
-def _power(model: LocalModel) -> float:
-    """What a frame counts, as the fit found it."""
-    said = model.facts.get("zeta")
-    return float(said) if isinstance(said, (int, float)) and 0 < said <= 1 else 1.0
 
 
 def _worth(model: LocalModel) -> Array:

@@ -117,7 +117,7 @@ class Kind:
         return list(models)
 
     def families(self, models: Sequence[LocalModel]) -> Mapping[Key, Family] | None:
-        """Which arrays decide the matching, and how their values scatter; None: all that do not ride, as Gaussians."""
+        """Which arrays decide the matching, and their families; None: all that are not auxiliary, as Gaussians."""
         return None
 
     def holds_atoms_once(self, models: Sequence[LocalModel]) -> bool:
@@ -138,7 +138,7 @@ class Kind:
         )
 
     def move(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
-        """The model with these arrays, matched ones that follow draws of their atoms; what rides with them follows."""
+        """The model with these arrays, matched ones that follow draws of their atoms; auxiliary ones follow."""
         return model.with_(arrays={**model.arrays, **arrays})
 
     def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:

@@ -2,7 +2,7 @@
 
 Arrays: `means (component, feature)`; `covariances (component, feature, feature)` or, where features are independent,
 `variances (component, feature)`; `counts (component)`: how many points each component stands for. Matched by means,
-whose squared standard errors are variances over counts where counts are known; the others ride.
+whose squared standard errors are variances over counts where counts are known; the others are auxiliary.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import Array, Index
+from modelweld.core.values import Array, Index, Key
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.fit.screening.units import Totals, totals_of
@@ -36,7 +36,6 @@ from modelweld.kinds.mixture_density import nearest, number_by_groups, order_lik
 from modelweld.kinds.mixture_reduction import reduce_to, warn_of_price
 
 if TYPE_CHECKING:
-    from modelweld.core.values import Key
     from modelweld.results.fit_result import FitResult
 
 HOWS = {
@@ -153,7 +152,7 @@ class Mixture(Kind):
         return count_bare(models)
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
-        """Matched by means, told apart as finely as the components' own widths allow."""
+        """Matched by means, distinguished as finely as the components' own widths allow."""
         return {"means": Gaussian(resolution=resolution(models))}
 
     def default_how(self, fusion: FitResult) -> str:

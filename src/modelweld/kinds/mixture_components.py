@@ -6,8 +6,8 @@ of its own. So a share stands for so many of NOMINAL_POINTS points. That is made
 written without numbers of points profit too.
 
 Fragments of a component that is cut in two lie about a component's width apart, in one direction, however little sites
-differ. So two means are told apart only if they differ by more than a share of the components' own width: noise is at
-least `resolution`, a variance component beside what sites differ by.
+differ. So two means are distinguished only if they differ by more than a share of the components' own width: noise is
+at least `resolution`, a variance component beside what sites differ by.
 
 K-means and spherical mixtures send one variance for all features. Where these have unlike scales it is that of the
 largest, and far too much for the others: in each feature it counts for no more than the variance of all means there, or
@@ -175,7 +175,7 @@ def _widths(spreads: Array, scatter: Array) -> Array:
 
 
 def resolution(models: Sequence[LocalModel]) -> Array:
-    """Variance (D,) below which means of components are not told apart: a share of the sites' mean within-variance.
+    """Variance (D,) below which means of components are not distinguished: a share of the sites' mean within-variance.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def complete(parts: Components, seen: Flags, labels: Index) -> Components:
     means, spreads = _fill(means, spreads, counts, seen)
     for k in range(int(labels.max()) + 1):
         own = np.flatnonzero(labels == k)
-        known = seen[own] | ~seen[own].any(axis=0)  # of what nobody has measured, all atoms have spoken
+        known = seen[own] | ~seen[own].any(axis=0)  # not measured at any site of the atom: filled in already
         if not known.all():
             means[own], spreads[own] = _fill(means[own], spreads[own], counts[own], known)
     return means, spreads, counts

@@ -2,8 +2,8 @@
 
 Arrays: `inputs (point, feature)`, `values (point)` and `covariance (point, point)`, mean and covariance of the function
 at the inputs; `lengthscales (feature)`, `outputscale`, `noise` (the responses' variance) and `mean` of the process,
-which belong to no set. Points are matched by inputs and values side by side; all else rides. A committee (`how="rbcm"`)
-has the points of all its members, and kernels with one row per member.
+which belong to no set. Points are matched by inputs and values side by side; all else is auxiliary. A committee
+(`how="rbcm"`) has the points of all its members, and kernels with one row per member.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import Array
+from modelweld.core.values import Array, Key
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.gp_natural import (
-    LEAST_HEARD,
+    LEAST_INFORMATIVE,
     arrays_of_kind,
     averages,
     committee,
@@ -37,7 +37,6 @@ from modelweld.kinds.gp_predictors import NAMES, Committee, Kernel, SparseGP
 from modelweld.kinds.kind import Facts, Kind, Layout, Points, common_facts, concatenate, keep_arrays, lay_out
 
 if TYPE_CHECKING:
-    from modelweld.core.values import Key
     from modelweld.results.fit_result import FitResult
 
 HOWS = {
@@ -205,13 +204,13 @@ class SparseProcess(Kind):
         points = np.unique(np.concatenate([gp.inputs for gp in sites]), axis=0)
         if how == "spahm":
             scatter = max(scatter, SMALLEST_SCATTER * shared.outputscale)
-            factors = heard = [observations(inputs, values, scatter / number)]
+            factors = informative = [observations(inputs, values, scatter / number)]
         else:
-            factors, heard = [factor_of(gp) for gp in sites], [factor_of(gp, LEAST_HEARD) for gp in sites]
+            factors, informative = [factor_of(gp) for gp in sites], [factor_of(gp, LEAST_INFORMATIVE) for gp in sites]
         if kernel == "learned" or (kernel == "auto" and not have_same_kernel(sites)):
             deviation = points.std(axis=0)
             wide = Kernel(np.where(deviation > 0, deviation, shared.lengthscales), shared.outputscale, shared.name)
-            shared, mean = learn_kernel(heard, [(shared, mean), (wide, mean)])
+            shared, mean = learn_kernel(informative, [(shared, mean), (wide, mean)])
         if how == "natural":
             inputs = complete(inputs, points, shared)
         found = project(factors, shared, mean, inputs)

@@ -3,7 +3,7 @@
 Arrays: `directions (topic, .)`, mean embeddings of topics' documents divided by their lengths, which are matched, and
 `lengths (topic)`; `counts (topic)`, documents of each topic; `words (topic, word)`, its words, as shares that add up to
 as many as its documents have of the site's words. Of documents that are in no topic, where there are such, `outlier
-(.)`, their mean embedding, and `outlier_words (word)`; the fact `outliers` is their number. All but directions ride.
+(.)`, their mean embedding, and `outlier_words (word)`; the fact `outliers` is their number. All others are auxiliary.
 
 A mean over many documents is better known than one over few: directions weigh as much as their topics have documents.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import Array
+from modelweld.core.values import Array, Key
 from modelweld.errors import InputError
 from modelweld.families import Directions, Family
 from modelweld.inputs.local_model import LocalModel
@@ -24,7 +24,6 @@ from modelweld.kinds.kind import Facts, Kind, Layout, common_facts, lay_out, nam
 from modelweld.kinds.topics import check_named
 
 if TYPE_CHECKING:
-    from modelweld.core.values import Key
     from modelweld.results.fit_result import FitResult
 
 HOWS = {
@@ -84,7 +83,7 @@ def topic_vectors(
     >>> import modelweld
     >>> north = topic_vectors([[9.0, 1.0], [1.0, 9.0]], [30, 10], [[30.0, 0.0], [0.0, 10.0]], ["oil", "tea"])
     >>> south = topic_vectors([[1.0, 8.0]], [20], [[16.0, 4.0]], ["tea", "rum"])
-    >>> fused = modelweld.fuse([north, south]).fused()
+    >>> fused = modelweld.fuse([north, south]).parameters()
     >>> fused.coordinates["word"], fused.arrays["words"].tolist(), fused.arrays["counts"].tolist()
     (('oil', 'rum', 'tea'), [[0.0, 4.0, 26.0], [30.0, 0.0, 0.0]], [30.0, 30.0])
     """

@@ -5,7 +5,7 @@ Arrays: `words (topic, word)`, expected numbers of each word in each topic, with
 words in a topic. Sites need not share a vocabulary: words are aligned by name, and of a word that a site does not have
 it says nothing. Topics are matched by `smoothed (topic, word)`, numbers with the prior's pseudo-counts, which the
 centre adds again: without them a word that one site has by chance and another has not would tell the two topics apart.
-The others ride.
+The others are auxiliary.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import Array, arrays_of
+from modelweld.core.values import Array, Key, arrays_of
 from modelweld.errors import InputError
 from modelweld.families import Counts, Family
 from modelweld.inputs.local_model import LocalModel
@@ -25,7 +25,6 @@ from modelweld.kinds.kind import Facts, Kind, Layout, check_counted, common_fact
 from modelweld.kinds.mixture import mixture
 
 if TYPE_CHECKING:
-    from modelweld.core.values import Key
     from modelweld.results.fit_result import FitResult
 
 

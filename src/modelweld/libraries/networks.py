@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.network import moments, network
-from modelweld.kinds.network_refit import layers
+from modelweld.kinds.network import layers, moments, network
 from modelweld.libraries.scaling import name_features
 
 NAMES = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}

@@ -154,7 +154,7 @@ def read_gpytorch(
     model : ApproximateGP or ExactGP
         Trained, of one output, with a constant or zero mean and a kernel of one RBF or Matern, scaled or not. Its own
         inducing inputs leave the site: an ApproximateGP's must not be rows of its data, which it does not hold, so that
-        nobody can check; train them (``learn_inducing_locations``).
+        this cannot be checked; train them (``learn_inducing_locations``).
     likelihood : GaussianLikelihood, optional
         That an ApproximateGP was trained with, which the model does not hold: the noise is read from it.
     noise : float, optional

@@ -4,7 +4,7 @@ Matching and hyperparameters are taken as they were found: intervals are those o
 
 What is known of every atom at the newest time, without the groups it is known from: the next group costs the same.
 
-Of an atom: its past (`modelweld.time.motion`) and the probability p that it lives. Of those that nobody has seen: how
+Of an atom: its past (`modelweld.time.motion`) and the probability p that it lives. Of those not seen yet: how
 many live, F, on average. In a gap dt, p falls by e^(-hazard dt) and F goes to `alive` by as much; a group that does not
 hold an atom leaves p (1 - held) / (1 - p held) of it, and (1 - held) F. The log odds of an atom against a new one are
 log p - log(1 - p held) - log F: those of `modelweld.fit.priors.birth_death`, where nothing comes after.
@@ -60,7 +60,7 @@ class Forecast(NamedTuple):
     alive, held : arrays (A,)
         Probability that an atom lives then, and that a site sends it.
     newborn : float
-        How many atoms live then, on average, that nobody has seen yet.
+        How many atoms live then, on average, that no site has sent yet.
     """
 
     time: Time
