@@ -59,7 +59,7 @@ def test_a_normal_density_is_the_gaussian_family(stack):
             assert np.allclose(a, b, rtol=0, atol=1e-6)
         assert family.evidence_error(last).max() < 1e-3
         family = family.learn(stack, labels, last)
-        h = family.learned()
+        h = family.name_hyperparameters()
         gaussian = replace(gaussian, mean=h["mean"], noise=h["scale"] ** 2, spread=h["spread"] ** 2)
 
 

@@ -36,9 +36,9 @@ def some_rows(family: FadingCounts | FadingDirections, number: int = 5) -> np.nd
 def test_two_steps_are_one_and_no_step_is_none(family):
     rows = some_rows(family)
     a, b = np.full(5, 0.8), np.full(5, 0.5)
-    assert np.allclose(family.faded(family.faded(rows, a), b), family.faded(rows, a * b))
-    assert np.array_equal(family.faded(rows, np.ones(5)), rows)
-    assert np.allclose(family.faded(rows, np.zeros(5)), 0.0, atol=1e-9)
+    assert np.allclose(family.fade(family.fade(rows, a), b), family.fade(rows, a * b))
+    assert np.array_equal(family.fade(rows, np.ones(5)), rows)
+    assert np.allclose(family.fade(rows, np.zeros(5)), 0.0, atol=1e-9)
 
 
 def test_an_expected_composition_goes_back_as_that_of_a_stationary_path():
@@ -46,7 +46,7 @@ def test_an_expected_composition_goes_back_as_that_of_a_stationary_path():
     start = np.asarray(COUNTS.base) / np.sum(COUNTS.base)
     phi = np.linspace(0.1, 0.9, 5)
     expected = start + phi[:, None] * (COUNTS.estimate(rows) - start)
-    assert np.allclose(COUNTS.estimate(COUNTS.faded(rows, phi)), expected)
+    assert np.allclose(COUNTS.estimate(COUNTS.fade(rows, phi)), expected)
 
 
 def test_a_mean_cosine_falls_as_that_of_a_random_step():
@@ -56,7 +56,7 @@ def test_a_mean_cosine_falls_as_that_of_a_random_step():
     def cosine(sums: np.ndarray) -> float:
         return float(np.mean(SPHERE.draw_atoms(np.repeat(sums, 40_000, axis=0), rng)[:, 2]))
 
-    assert cosine(SPHERE.faded(rows, np.array([0.6]))) == pytest.approx(0.6 * cosine(rows), abs=0.01)
+    assert cosine(SPHERE.fade(rows, np.array([0.6]))) == pytest.approx(0.6 * cosine(rows), abs=0.01)
 
 
 @pytest.mark.parametrize("family", [COUNTS, SPHERE], ids=lambda f: type(f).__name__)

@@ -61,7 +61,7 @@ def board_of(values, sizes, variance, weight, shape):
     stack = Stack(values, offsets_of(sizes), variance=variance, weight=weight)
     width = 1 if shape == "scalar" else values.shape[1]
     family = Gaussian(mean=0.0, noise=np.full(width, 0.3), spread=np.full(width, 1.0), shape=shape)
-    board = Board([stack], [family.scaled(np.zeros(values.shape[1]), np.ones(width))], Spectrum())
+    board = Board([stack], [family.with_scale(np.zeros(values.shape[1]), np.ones(width))], Spectrum())
     return board
 
 

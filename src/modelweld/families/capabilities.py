@@ -79,14 +79,14 @@ class NamesHyperparameters:
 
     learns: ClassVar[tuple[str, ...]] = ()
 
-    def learned(self) -> Hyperparameters:
+    def name_hyperparameters(self) -> Hyperparameters:
         """Hyperparameters by name."""
         return {name: getattr(self, name) for name in self.learns}
 
 
 def name_hyperparameters(family: Family) -> Hyperparameters:
     """Hyperparameters by name: fields that are numbers or arrays of numbers, unless the family says which."""
-    return family.learned() if isinstance(family, NamesHyperparameters) else _numbers(family)
+    return family.name_hyperparameters() if isinstance(family, NamesHyperparameters) else _numbers(family)
 
 
 class NamesCandidates:
@@ -305,7 +305,7 @@ class Sampled:
         return self
 
 
-def sampled_of(family: Family) -> tuple[str, ...]:
+def list_sampled(family: Family) -> tuple[str, ...]:
     """Names of the fields that are drawn together with matchings."""
     return family.sampled if isinstance(family, Sampled) else ()
 

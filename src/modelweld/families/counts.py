@@ -47,7 +47,7 @@ from modelweld.families.math.start import (
     evenly,
 )
 from modelweld.families.observed import Observed, Search, freeze_between
-from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, known, register
+from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, register, require
 
 WORTH = (1e-2, 1e7)
 """Bounds of `between`: values that tell nothing, or that coincide to three digits."""
@@ -249,7 +249,7 @@ class Counts(Moves, Observed):
             )
         found = []
         fixed = self.between is not None
-        for first in [known(self.between)] if fixed else first_worths(stack, given):
+        for first in [require(self.between)] if fixed else first_worths(stack, given):
             least = least_worth(first, D)
             start = replace(self, between=first, least=least, counted=counted)
             if self.base is None:
@@ -265,8 +265,8 @@ class Counts(Moves, Observed):
         """[n p, n, h], (L, D + 2); with vocabularies that differ [n p, n, h, E, U, n A_V], (L, 2 D + 4)."""
         self.refuse_variance(variance, "observations")
         given = Compositions.of(values, weight, self.counted)
-        n = given.effective_size(known(self.between))
-        h = given.coefficient() if self.exact else given.carrier(known(self.between)) + given.measure
+        n = given.effective_size(require(self.between))
+        h = given.coefficient() if self.exact else given.carrier(require(self.between)) + given.measure
         plain = [n[:, None] * given.p, n[:, None], h[:, None]]
         if given.seen is None:
             return np.concatenate(plain, axis=1)
@@ -331,7 +331,7 @@ class Counts(Moves, Observed):
         if self.learning == "nothing" or self.tells(labels) or Compositions.of_stack(stack, self.counted).seen is None:
             return super().learn(stack, labels, sums)
         matched = MatchedCompositions(Compositions.of_stack(stack, self.counted), labels)
-        return self.climbed(matched.likelihood_of_atoms(known(self.between)), sums, between=False)
+        return self.climb_on(matched.likelihood_of_atoms(require(self.between)), sums, between=False)
 
     def of_atoms(self, sums: Array) -> LogLikelihood:
         """Of logarithms of `base`."""
@@ -366,7 +366,7 @@ class Counts(Moves, Observed):
     def _with_first_base(self, stack: Stack, given: Compositions) -> Self:
         """Pseudo-counts that suit some values, each an atom of its own; those of the values' mean to start from."""
         some = first_values(stack, given)
-        p, n, D = given.p[some], given.effective_size(known(self.between))[some], stack.values.shape[1]
+        p, n, D = given.p[some], given.effective_size(require(self.between))[some], stack.values.shape[1]
         mean = (p.sum(0) + 1 / D) / (len(p) + 1)
         start = replace(self, base=np.clip(mean * D, *PSEUDO_COUNTS), learning="likelihood")
         found = start.update(np.column_stack([n[:, None] * p, n, np.zeros(len(n))])) if len(p) else start

@@ -23,7 +23,7 @@ from modelweld.families.capabilities import (
     Shardable,
     average,
 )
-from modelweld.families.math.bessel import COLUMNS, OwnTilts, even_tilts, weighted_tilts
+from modelweld.families.math.bessel import COLUMNS, OwnTilts, even_tilts, weigh_tilts
 from modelweld.families.math.own_concentration import Mixed, contending
 from modelweld.families.math.sphere import (
     At,
@@ -31,14 +31,14 @@ from modelweld.families.math.sphere import (
     direction_rows,
     even_weights,
     first_concentrations,
+    measure_scatter,
     misfit_directions,
-    rotated,
-    scattered,
+    rotate,
     typical_weight,
     unit_vector,
 )
 from modelweld.families.math.start import NOISE_SHARES, noise_shares
-from modelweld.families.registry import check_choice, freeze_number, known, register
+from modelweld.families.registry import check_choice, freeze_number, register, require
 
 
 @register
@@ -155,7 +155,7 @@ class Directions(
         if self.mean is not None and np.size(self.mean) != D:
             raise InputError(f"Directions: mean has {np.size(self.mean)} entries but the values have {D} dimensions.")
         stack = self.canonical_sign(stack)
-        look = scattered(stack, self.axial)
+        look = measure_scatter(stack, self.axial)
         mean = direction_of(look.centre, np.eye(D)[0]) if self.mean is None else self.mean
         shares = [NOISE_SHARES[1]] if self.concentration is not None else noise_shares(stack, look.variance)
         first = [first_concentrations(D, look.scatter, share, typical_weight(stack)) for share in shares]
@@ -174,7 +174,7 @@ class Directions(
     def prior_location(self, stack: Stack, share: float) -> Self:
         """Concentrations as in `starts`."""
         D = stack.values.shape[1]
-        scatter = scattered(self.canonical_sign(stack), self.axial).scatter
+        scatter = measure_scatter(self.canonical_sign(stack), self.axial).scatter
         kappa, base = first_concentrations(D, scatter, share, typical_weight(stack))
         return replace(self, concentration=kappa, base_concentration=0.0 if self.axial else base)
 
@@ -182,7 +182,7 @@ class Directions(
         """The same hyperparameters, with a prior that suits these values."""
         if not self.reference:
             return self
-        return self._believing(stack.values.shape[1], scattered(stack, self.axial).scatter, typical_weight(stack))
+        return self._believing(stack.values.shape[1], measure_scatter(stack, self.axial).scatter, typical_weight(stack))
 
     def _believing(self, D: int, scatter: float, weight: float) -> Self:
         """With the prior that goes with such a scatter of values of this weight."""
@@ -257,12 +257,12 @@ class Directions(
 
     def follow(self, values: Array, before: Array, after: Array) -> Array:
         """By the rotation in the plane of the two that takes one to the other."""
-        return rotated(values, before, after)
+        return rotate(values, before, after)
 
     def update(self, sums: Array) -> Self:
         """Maximum likelihood; of mean and base concentration only if there are weights other than zero and one."""
         n, c, S = self.law.parts(sums)
-        return self._learned(sums, None if c.any() else even_tilts(n, S.shape[1]), np.ones(len(n)), 1.0)
+        return self._fit(sums, None if c.any() else even_tilts(n, S.shape[1]), np.ones(len(n)), 1.0)
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """Maximum likelihood, whatever the weights."""
@@ -270,14 +270,14 @@ class Directions(
             return self.update(sums)
         weight, K = stack.weight[:, 0], len(sums)
         mean = np.bincount(labels, weight, K) / np.maximum(sums[:, 0], 1.0)
-        own = weighted_tilts(weight, labels, K, stack.values.shape[1])
-        return self._learned(sums, own, mean, typical_weight(stack))
+        own = weigh_tilts(weight, labels, K, stack.values.shape[1])
+        return self._fit(sums, own, mean, typical_weight(stack))
 
-    def _learned(self, sums: Array, own: OwnTilts | None, weight: Array, typical: float) -> Self:
+    def _fit(self, sums: Array, own: OwnTilts | None, weight: Array, typical: float) -> Self:
         """Learned from atoms' rows and what is known of their values, `own`."""
         if self.learning == "nothing" or not sums[:, 0].any():
             return self
-        at = self.law.learned(sums, own, weight, typical)
+        at = self.law.fit(sums, own, weight, typical)
         mean, diversity = None if self.axial else at.mean, at.diversity if self.differing else self.diversity
         return replace(self, mean=mean, concentration=at.kappa, base_concentration=at.base, diversity=diversity)
 
@@ -293,10 +293,10 @@ class Directions(
 
     @property
     def _at(self) -> At:
-        kappa = known(self.concentration)
+        kappa = require(self.concentration)
         if self.axial:
             return At(np.zeros(1), kappa, 0.0, self._columns, axial=True)
-        return At(np.asarray(self.mean, dtype=np.float64), kappa, known(self.base_concentration), self._columns)
+        return At(np.asarray(self.mean, dtype=np.float64), kappa, require(self.base_concentration), self._columns)
 
     @property
     def _simplest(self) -> At | Mixed:

@@ -91,7 +91,7 @@ class Factors(Signless, Embeds, Gaussian):
 
     def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive densities with the better of two signs."""
-        better = np.maximum(super().log_predictive(own, sums), super().log_predictive(self._turned(own), sums))
+        better = np.maximum(super().log_predictive(own, sums), super().log_predictive(self._turn(own), sums))
         return np.asarray(better - LOG_2 * np.logical_and.outer(own[:, -1] > 0, sums[:, -1] > 0))
 
     def estimate(self, rows: Array) -> Array:
@@ -105,7 +105,7 @@ class Factors(Signless, Embeds, Gaussian):
         ratio = spread / noise
         curve = ratio / noise / (1 + ratio * (rows[..., W] + sums[..., W]))
         agree = np.einsum("...d,...d,...d->...", curve, rows[..., S], sums[..., S]) >= 0
-        return np.where(agree[..., None], rows, self._turned(rows))
+        return np.where(agree[..., None], rows, self._turn(rows))
 
     def agreement(self, stack: Stack, atoms: Array) -> Array:
         """In units of the noise."""
@@ -131,7 +131,7 @@ class Factors(Signless, Embeds, Gaussian):
         """The same family with the noise and spread that suit a matching; the mean stays zero."""
         return super().fit_to(replace(effects, averages=np.zeros_like(effects.averages)))
 
-    def _turned(self, rows: Array) -> Array:
+    def _turn(self, rows: Array) -> Array:
         """Rows of the values turned round."""
         D = rows.shape[-1] // 5
         turned = rows.copy()

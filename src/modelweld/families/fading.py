@@ -23,7 +23,7 @@ from modelweld.families.counts import PSEUDO_COUNTS, WORTH, Counts
 from modelweld.families.directions import Directions
 from modelweld.families.math.bessel import slope
 from modelweld.families.real_values import Gaussian
-from modelweld.families.registry import FAMILIES, known, register
+from modelweld.families.registry import FAMILIES, register, require
 
 STANDSTILL = 3.0
 """Nats by which a finite memory must raise the evidence to be believed in: twenty to one. Atoms that stand still would
@@ -65,7 +65,7 @@ class Moving(HasHyperprior, Family):
         """As of atoms that stand still; that they move at all is believed with odds of one in twenty."""
         return super().log_prior() - (STANDSTILL if np.isfinite(self.memory) else 0.0)
 
-    def faded(self, sums: Array, correlation: Array) -> Array:
+    def fade(self, sums: Array, correlation: Array) -> Array:
         """What sums of rows (K, k) say of atoms whose expected value is so far (K,) on its way back to that of any."""
         raise NotImplementedError
 
@@ -127,7 +127,7 @@ class FadingCounts(Moving, Counts):
     >>> import numpy as np
     >>> family = FadingCounts(base=[1.0, 1.0], between=np.inf, memory=10.0)
     >>> sums = family.rows(np.array([[30.0, 10.0]]))
-    >>> later = family.faded(sums, np.array([0.5]))
+    >>> later = family.fade(sums, np.array([0.5]))
     >>> family.estimate(sums).round(3), family.estimate(later).round(3)     # half way back to (1/2, 1/2)
     (array([[0.738, 0.262]]), array([[0.619, 0.381]]))
     """
@@ -142,11 +142,11 @@ class FadingCounts(Moving, Counts):
         super().__post_init__()
         self.check_memory()
 
-    def learned(self) -> Hyperparameters:
+    def name_hyperparameters(self) -> Hyperparameters:
         """As `Counts`, and the memory."""
-        return {**super().learned(), "memory": self.memory}
+        return {**super().name_hyperparameters(), "memory": self.memory}
 
-    def faded(self, sums: Array, correlation: Array) -> Array:
+    def fade(self, sums: Array, correlation: Array) -> Array:
         """Less observations of the same composition."""
         A, N = float(self._base.sum()), sums[:, self._base.size]
         return np.asarray(sums * (correlation / (1 + (1 - correlation) * N / A))[:, None])
@@ -158,7 +158,7 @@ class FadingCounts(Moving, Counts):
 
     def scatter(self, mean: Array) -> Array:
         """Of the shares of as many observations as a value is worth at most."""
-        return np.asarray(mean * (1 - mean) / known(self.between))
+        return np.asarray(mean * (1 - mean) / require(self.between))
 
     def interval(self, mean: Array, variance: Array, level: float) -> tuple[Array, Array]:
         """Of Beta variables, which the shares of a Dirichlet distribution are."""
@@ -200,7 +200,7 @@ class FadingDirections(Moving, NamesHyperparameters, Directions):
     >>> import numpy as np
     >>> family = FadingDirections(mean=[1.0, 0.0, 0.0], concentration=50.0, base_concentration=0.0, memory=10.0)
     >>> sums = family.rows(np.array([[0.0, 1.0, 0.0]]))
-    >>> bool(0 < family.faded(sums, np.array([0.9]))[0, 3] < 0.5)
+    >>> bool(0 < family.fade(sums, np.array([0.9]))[0, 3] < 0.5)
     True
     """
 
@@ -220,10 +220,10 @@ class FadingDirections(Moving, NamesHyperparameters, Directions):
         super().__post_init__()
         self.check_memory()
 
-    def faded(self, sums: Array, correlation: Array) -> Array:
+    def fade(self, sums: Array, correlation: Array) -> Array:
         """Shorter sums."""
         S = sums[:, 2:]
-        D, length = S.shape[1], known(self.concentration) * np.sqrt(np.einsum("kd,kd->k", S, S))
+        D, length = S.shape[1], require(self.concentration) * np.sqrt(np.einsum("kd,kd->k", S, S))
         wanted = correlation * length * slope(D, length**2)
         low, high = np.zeros(len(S)), np.ones(len(S))
         for _ in range(BISECTIONS):
@@ -241,7 +241,7 @@ class FadingDirections(Moving, NamesHyperparameters, Directions):
 
     def scatter(self, mean: Array) -> Array:
         """Of values of weight one."""
-        return spread_about(mean, np.full(len(mean), known(self.concentration) ** 2))
+        return spread_about(mean, np.full(len(mean), require(self.concentration) ** 2))
 
     def interval(self, mean: Array, variance: Array, level: float) -> tuple[Array, Array]:
         """As of normal variables, on the sphere."""

@@ -18,7 +18,7 @@ from modelweld.core.family import ChecksValues, Family, Predictive, with_fields
 from modelweld.core.values import Array, Stack, blocks
 from modelweld.families.capabilities import Drawable, Embeds, HasStarts, NamesHyperparameters, Sampled
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
-from modelweld.families.math.start import NOISE_FLOOR, chosen, noise_shares, total_variance
+from modelweld.families.math.start import NOISE_FLOOR, noise_shares, prefer_given, total_variance
 from modelweld.families.registry import check_choice, freeze_vectors, register
 
 STRENGTHS = (1e-8, 1e8)
@@ -229,15 +229,15 @@ class NormalGamma(ChecksValues, Predictive, NamesHyperparameters, HasStarts, Emb
     def _with_share(self, stack: Stack, share: float) -> Self:
         """What is not given, if this share of the variance is noise."""
         origin, total = total_variance(stack, pooled=False)
-        shape = chosen(self.shape, FIRST_SHAPE + 0 * total)
+        shape = prefer_given(self.shape, FIRST_SHAPE + 0 * total)
         return with_fields(
             self,
             origin=origin,
             floor=NOISE_FLOOR * total,
-            mean=chosen(self.mean, origin),
-            strength=chosen(self.strength, share / (1 - share) + 0 * total),
+            mean=prefer_given(self.mean, origin),
+            strength=prefer_given(self.strength, share / (1 - share) + 0 * total),
             shape=shape,
-            rate=chosen(self.rate, shape * share * total),
+            rate=prefer_given(self.rate, shape * share * total),
         )
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:

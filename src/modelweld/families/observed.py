@@ -18,7 +18,7 @@ from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Drawable, Embeds, HasStarts, NamesHyperparameters, Sampled, Shardable
 from modelweld.families.math.maximise import LogLikelihood, climb
-from modelweld.families.registry import known
+from modelweld.families.registry import require
 
 
 class Search(NamedTuple):
@@ -66,13 +66,13 @@ class Observed(
         """Maximum likelihood of the atoms' hyperparameters, given what values are worth."""
         if self.learning == "nothing":
             return self
-        return self.climbed(self.of_atoms(sums), sums, between=False)
+        return self.climb_on(self.of_atoms(sums), sums, between=False)
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """As `update`, and `between`; that stays where no atom has two values, because then nothing tells it."""
         if not (self.rows_change(stack) and self.tells(labels)):
             return self.update(sums)
-        return self.climbed(self.of_values(stack, labels), sums, between=True)
+        return self.climb_on(self.of_values(stack, labels), sums, between=True)
 
     def tells(self, labels: Index) -> bool:
         """Whether a matching tells how much sites differ."""
@@ -86,7 +86,7 @@ class Observed(
         if not between:
             return Search(start, low, high)
         return Search(
-            *map(np.append, (start, low, high), np.log([float(np.asarray(known(self.between))), *self.bounds[-1]]))
+            *map(np.append, (start, low, high), np.log([float(np.asarray(require(self.between))), *self.bounds[-1]]))
         )
 
     def at(self, logs: Array, between: bool) -> Self:
@@ -108,7 +108,7 @@ class Observed(
         """Number of dimensions of the values behind sums of two statistics each, and a carrier."""
         return int(sums.shape[1] - 1) // 2
 
-    def climbed(self, log_likelihood: LogLikelihood, sums: Array, between: bool) -> Self:
+    def climb_on(self, log_likelihood: LogLikelihood, sums: Array, between: bool) -> Self:
         """The family with hyperparameters from the top."""
         return self.at(climb(log_likelihood, *self.search(sums, between)), between)
 

@@ -22,9 +22,9 @@ from modelweld.errors import InputError
 from modelweld.families.capabilities import first_row
 from modelweld.families.math.event_densities import SMALLEST_SHARE, effective_count, log_carrier, slope_of_carrier
 from modelweld.families.math.maximise import ByAtom, LogLikelihood
-from modelweld.families.math.start import chosen, noise_shares, total_variance
+from modelweld.families.math.start import noise_shares, prefer_given, total_variance
 from modelweld.families.observed import Observed, freeze_between, parts
-from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, known, register
+from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, register, require
 
 PSEUDO_COUNTS = (1e-3, 1e6)
 """Bounds of the atoms' pseudo-counts: all at zero or one, or equal to three digits."""
@@ -121,7 +121,7 @@ def carrier(v: Array, w: Array) -> tuple[Array, Array]:
     return h, slope / w - bend
 
 
-def fixed(v: Array, weight: Array | None) -> Array:
+def constant_carrier(v: Array, weight: Array | None) -> Array:
     """The part of h that no hyperparameter moves."""
     if weight is None:
         inside = (v > 0) & (v < 1)
@@ -223,8 +223,8 @@ class Proportions(Observed):
         return [
             replace(
                 self,
-                successes=chosen(self.successes, a),
-                failures=chosen(self.failures, b),
+                successes=prefer_given(self.successes, a),
+                failures=prefer_given(self.failures, b),
                 between=between if self.between is None else self.between,
             )
             for a, b, between in first_hyperparameters(stack, stack.seen, self.exact, shares)
@@ -234,8 +234,8 @@ class Proportions(Observed):
         """[w v, w (1 - v)] side by side and the summed carrier, (L, 2 D + 1)."""
         self.refuse_variance(variance, "trials")
         v = values if weight is None else np.where(weight > 0, values, 0.0)
-        w = effective_count(trials(values, weight), known(self.between))
-        h = np.where(w > 0, carrier(v, np.where(w > 0, w, 1.0))[0] + fixed(v, weight), 0.0)
+        w = effective_count(trials(values, weight), require(self.between))
+        h = np.where(w > 0, carrier(v, np.where(w > 0, w, 1.0))[0] + constant_carrier(v, weight), 0.0)
         return np.concatenate([w * v, w * (1 - v), h.sum(-1, keepdims=True)], axis=-1)
 
     def log_evidence(self, rows: Array) -> Array:

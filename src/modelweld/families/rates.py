@@ -22,7 +22,7 @@ from modelweld.families.math.event_densities import (
     likelihood_of_values,
 )
 from modelweld.families.math.maximise import LogLikelihood
-from modelweld.families.math.start import chosen, noise_shares, total_variance
+from modelweld.families.math.start import noise_shares, prefer_given, total_variance
 from modelweld.families.observed import Observed, Search, parts
 from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, register
 
@@ -147,9 +147,9 @@ class Rates(Observed):
         concentration = np.clip(1 / of.relative((1 - share) * total, typical), *CONCENTRATIONS)
         return replace(
             self,
-            mean=chosen(self.mean, typical),
-            concentration=chosen(self.concentration, concentration),
-            between=chosen(self.between, between),
+            mean=prefer_given(self.mean, typical),
+            concentration=prefer_given(self.concentration, concentration),
+            between=prefer_given(self.between, between),
         )
 
     def _steady(self, stack: Stack) -> Stack:
@@ -164,7 +164,7 @@ class Rates(Observed):
         w = own.effective_size(np.asarray(self.between))
         carrier, _ = self._density.carrier(values, w)
         known = np.ones_like(values) if weight is None and self.exact else weight
-        fixed = np.where(own.seen > 0, self._density.fixed(values, known), 0.0)
+        fixed = np.where(own.seen > 0, self._density.constant_carrier(values, known), 0.0)
         p, r = self._density.statistics(w, values)
         return np.concatenate([p, r, (carrier + fixed).sum(-1, keepdims=True)], axis=-1)
 

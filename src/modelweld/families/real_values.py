@@ -62,11 +62,11 @@ from modelweld.families.capabilities import (
     Variances,
 )
 from modelweld.families.math.standard_errors import maximise_with_variance
-from modelweld.families.math.start import NOISE_FLOOR, Look, chosen, look
+from modelweld.families.math.start import NOISE_FLOOR, Look, look, prefer_given
 from modelweld.families.registry import check_choice, check_single, check_sizes, freeze_vectors, register
 
 
-def pooled_covariances(y: Array, labels: Index) -> tuple[Array, Array]:
+def pool_covariances(y: Array, labels: Index) -> tuple[Array, Array]:
     """Covariance of values about their atoms' averages, and of these averages, both shrunk (Ledoit and Wolf)."""
     K = int(labels.max()) + 1
     counts = np.bincount(labels, minlength=K)
@@ -113,7 +113,7 @@ deviations apart, noise otherwise grows until neighbours fall together (ARI .870
 4, 8, 16); with more sites it is all the same."""
 
 
-def believed(first: Look, resolution: Array) -> NoisePrior:
+def noise_prior_of(first: Look, resolution: Array) -> NoisePrior:
     """What is believed of values after a first look.
 
     Noise may be far below EXPECTED_SHARE where most groups say so, and atoms as hard to tell apart as they look. Where
@@ -211,13 +211,13 @@ class Gaussian(
         """Origin, floor and all hyperparameters not given, free of units: see `modelweld.families.math.start`."""
         check_sizes(self, ("mean", "noise", "spread", "resolution"), stack.values.shape[1])
         first = self.first_look(stack, self.noise, self.spread)
-        scaled = self.scaled(first.origin, first.total).with_prior_of(first)
+        scaled = self.with_scale(first.origin, first.total).with_prior_of(first)
         return [
             with_fields(
                 scaled,
-                mean=chosen(self.mean, first.origin),
-                noise=np.maximum(chosen(self.noise, share * first.total * first.typical), scaled.floor),
-                spread=chosen(self.spread, (1 - share) * first.total),
+                mean=prefer_given(self.mean, first.origin),
+                noise=np.maximum(prefer_given(self.noise, share * first.total * first.typical), scaled.floor),
+                spread=prefer_given(self.spread, (1 - share) * first.total),
             )
             for share in first.shares
         ]
@@ -226,7 +226,7 @@ class Gaussian(
         """What values tell before anything is matched."""
         return look(stack, self.scalar, noise, spread)
 
-    def scaled(self, origin: Array, total: Array) -> Self:
+    def with_scale(self, origin: Array, total: Array) -> Self:
         """The same family for values of this mean and variance, from which the least noise follows."""
         return with_fields(self, origin=origin, floor=np.maximum(NOISE_FLOOR * total, np.asarray(self.resolution)))
 
@@ -238,7 +238,7 @@ class Gaussian(
         """With the prior that goes with a first look; closed forms and full covariances have none."""
         if self.learning != "likelihood" or self.shape == "full":
             return self
-        return with_fields(self, **believed(first, np.asarray(self.resolution))._asdict())
+        return with_fields(self, **noise_prior_of(first, np.asarray(self.resolution))._asdict())
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
@@ -278,7 +278,7 @@ class Gaussian(
         if len(np.unique(labels)) in (1, len(labels)):
             return here
         y = stack.values - np.asarray(self.origin)
-        frame = frame_of(*pooled_covariances(y, labels))
+        frame = frame_of(*pool_covariances(y, labels))
         D = len(frame)
         floor = NOISE_FLOOR * np.maximum((y @ frame).var(0), 1.0)  # the frame's unit is the noise
         moved = replace(here, frame=frame, noise=np.ones(D), spread=np.ones(D), floor=floor)

@@ -46,7 +46,7 @@ def register(cls: type[Some]) -> type[Some]:
     >>> FAMILIES.pop("Weights").__name__
     'Weights'
     """
-    needed = _needed(cls)
+    needed = _find_required(cls)
     if needed is None:
         raise InputError(f"register: a family is a dataclass that subclasses modelweld.Family; found {cls!r}.")
     taken = FAMILIES.get(cls.__name__)
@@ -64,7 +64,7 @@ def register(cls: type[Some]) -> type[Some]:
     return cls
 
 
-def _needed(thing: object) -> list[str] | None:
+def _find_required(thing: object) -> list[str] | None:
     """Fields of a family that have no default; None if it is no family."""
     if not (is_dataclass(thing) and isinstance(thing, type)):
         return None
@@ -136,7 +136,7 @@ def check_single(family: Family, *names: str) -> None:
             raise InputError(f"{type(family).__name__}: shape 'scalar' takes one {name}; found {size}.")
 
 
-def known(given: Known | None) -> Known:
+def require(given: Known | None) -> Known:
     """A hyperparameter after `starts`, which has read off the values what was not given."""
     if given is None:
         raise InputError("hyperparameters are not known yet; family.starts(stack) reads them off the values.")

@@ -24,8 +24,8 @@ from modelweld.families.math.start import (
     NOISE_SHARES,
     UNKNOWN_SHARE,
     Look,
-    chosen,
-    paired_distances,
+    pair_distances,
+    prefer_given,
     total_variance,
     typical_weight,
 )
@@ -88,12 +88,12 @@ def drift_starts(family: Drift, stack: Stack, times: Array) -> list[Start]:
     filled = np.flatnonzero(stack.sizes > 0)
     at = np.unique(np.linspace(0, max(len(filled) - 2, 0), PAIRS_COMPARED).astype(np.int64))
     pairs = [(int(filled[i]), int(filled[i + 1])) for i in at if i + 1 < len(filled)]
-    ranked = np.sort(paired_distances(stack, total, pairs)) / 2
+    ranked = np.sort(pair_distances(stack, total, pairs)) / 2
     gaps = [times[b] - times[a] for a, b in pairs]
     gap = float(np.median([g for g in gaps if g > 0] or [1.0]))
     shares = {quantile: _share(ranked, quantile, stack.values.shape[1]) for quantile, _, _ in STARTS}
     look = Look(origin, total, typical_weight(stack), [shares[STARTS[0][0]]])
-    scaled = family.scaled(origin, total).with_prior_of(look)
+    scaled = family.with_scale(origin, total).with_prior_of(look)
     return [
         Start(_start(family, scaled, shares[quantile], moved, gap, look), first_lives(stack, times, lives))
         for quantile, moved, lives in STARTS
@@ -116,9 +116,9 @@ def _start(family: Drift, scaled: Drift, share: float, moved: float, gap: float,
     memory = np.inf if moved == 0 else -gap / np.log(1 - share * moved / (1 - still))
     return replace(
         scaled,
-        mean=chosen(family.mean, look.origin),
-        noise=np.maximum(chosen(family.noise, still * look.total * look.typical), scaled.floor),
-        spread=chosen(family.spread, (1 - still) * look.total),
+        mean=prefer_given(family.mean, look.origin),
+        noise=np.maximum(prefer_given(family.noise, still * look.total * look.typical), scaled.floor),
+        spread=prefer_given(family.spread, (1 - still) * look.total),
         memory=float(memory) if np.isinf(family.memory) else family.memory,
     )
 

@@ -10,7 +10,7 @@ constant. Arrays have one row per atom, one column per dimension.
 
 Sums of rows fade approximately: compositions by discounting, directions by the same filter on sums.
 After some time, what values say of an atom is taken for a part of what they said, so much that the atom's expected
-value goes back towards that of any atom as that of a stationary path does (`Moving.faded`). The evidence of an atom is
+value goes back towards that of any atom as that of a stationary path does (`Moving.fade`). The evidence of an atom is
 that of its values one after the other, each given those before it, faded:
 
     sum over i of  E(c_i S_(i-1) + r_i) - E(c_i S_(i-1)),      S_i = c_i S_(i-1) + r_i,
@@ -30,7 +30,7 @@ import scipy
 from modelweld.core.family import learn_from_values, log_predictive, log_prior, with_fields
 from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Array, Index, Stack, blocks
-from modelweld.families.capabilities import sampled_of
+from modelweld.families.capabilities import list_sampled
 from modelweld.families.fading import Drift
 from modelweld.time.chains import Chains, effects_of, learn_drift, log_evidence
 
@@ -227,7 +227,7 @@ TRIED_MEMORY = 0.3, 1e3
 
 
 class Fading(ValuesInTime):
-    """The motion of families that say how their sums fade (`Moving.faded`); scores of a sweep are approximate."""
+    """The motion of families that say how their sums fade (`Moving.fade`); scores of a sweep are approximate."""
 
     exact = False
 
@@ -244,7 +244,7 @@ class Fading(ValuesInTime):
 
     def later(self, past: State, elapsed: Array) -> State:
         """A past some time (A,) later, or a future so much earlier: faded."""
-        return (self.family.faded(past[0], self.correlation(elapsed)[:, 0]),)
+        return (self.family.fade(past[0], self.correlation(elapsed)[:, 0]),)
 
     earlier = later
 
@@ -277,7 +277,7 @@ class Fading(ValuesInTime):
             if rank == 0:
                 past = np.zeros((len(index), self.rows.shape[1]))
             else:
-                past = self.family.faded(sums[: len(index)], self.correlation(chains.gap[index])[:, 0])
+                past = self.family.fade(sums[: len(index)], self.correlation(chains.gap[index])[:, 0])
             sums = past + self.rows[index]
             value += float((self.family.log_evidence(sums) - self.family.log_evidence(past)).sum())
         return value
@@ -307,7 +307,7 @@ class Fading(ValuesInTime):
         elif not better(with_fields(found, memory=np.inf)) and found.memory > TRIED_MEMORY[1] * chains.span:
             found = with_fields(found, memory=np.inf)
         for factor in STEPS:
-            for name in (*sampled_of(found), "memory"):
+            for name in (*list_sampled(found), "memory"):
                 if name == "memory" and np.isinf(found.memory):
                     continue
                 for step in (factor, 1 / factor):

@@ -288,7 +288,9 @@ class Integral(NamedTuple):
         return np.asarray(odds / odds.sum(0))
 
 
-def integrated(held: Held, log_kappa: float, diversity: float, base: float, slopes: bool = False) -> Integral:
+def integrate_concentration(
+    held: Held, log_kappa: float, diversity: float, base: float, slopes: bool = False
+) -> Integral:
     """The integral of every atom's likelihood over its concentration."""
     if diversity:
         z, width = _mode(held, log_kappa, diversity, base)
@@ -360,7 +362,7 @@ def even_tilts(n: Array, D: int, less: Array | float = 0.0) -> OwnTilts:
     return at
 
 
-def weighted_tilts(weight: Array, labels: Index, K: int, D: int) -> OwnTilts:
+def weigh_tilts(weight: Array, labels: Index, K: int, D: int) -> OwnTilts:
     """Of K atoms of values with these weights and labels."""
     seen = weight > 0
     add, log_weight, label = ByAtom(labels[seen], K), np.log(weight[seen]), labels[seen]

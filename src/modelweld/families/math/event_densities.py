@@ -114,7 +114,7 @@ class Poisson:
         h, slope = log_carrier(values, known) - known * bend, slope_of_carrier(values, known) / known - bend
         return np.where(seen, h, 0.0), np.where(seen, slope, 0.0)
 
-    def fixed(self, values: Array, weight: Array | None) -> Array:
+    def constant_carrier(self, values: Array, weight: Array | None) -> Array:
         """The part that does not: g, from exposures that are known, or from none."""
         if weight is None:
             return np.where(values > 0, -np.log(np.where(values > 0, values, 1.0)) - 0.5 * np.log(2 * np.pi), 0.0)
@@ -191,7 +191,7 @@ class Gamma(Poisson):
         slope = np.log(known) + 1 + log_v - scipy.special.digamma(known)
         return np.where(seen, h, 0.0), np.where(seen, slope, 0.0)
 
-    def fixed(self, values: Array, weight: Array | None) -> Array:
+    def constant_carrier(self, values: Array, weight: Array | None) -> Array:
         """Nothing."""
         return np.zeros_like(values)
 

@@ -40,16 +40,16 @@ def climb(
     array([3.])
     """
 
-    def measured(x: Array) -> tuple[float, Array]:
+    def measure(x: Array) -> tuple[float, Array]:
         value, gradient = log_likelihood(x / unit)
         return value, gradient / unit
 
     start, low, high = start * unit, low * unit, high * unit
-    before, slope = measured(start)
+    before, slope = measure(start)
     scale = max(1.0, float(np.abs(slope).max()))  # first step of length one at most: x are logarithms
 
     def descent(x: Array) -> tuple[float, Array]:
-        value, gradient = measured(x)
+        value, gradient = measure(x)
         return -value / scale, -gradient / scale
 
     inside = np.clip(start, low, high)

@@ -40,7 +40,7 @@ from modelweld.families.math.bessel import (
     OwnTilts,
     column_tilts,
     even_tilts,
-    integrated,
+    integrate_concentration,
     log_uniform,
     tilts_at,
 )
@@ -128,7 +128,7 @@ class Mixed(NamedTuple):
 
     def integral(self, held: Held, slopes: bool = False) -> Integral:
         """Over the concentrations of atoms."""
-        return integrated(held, float(np.log(self.kappa)), self.diversity, self.base, slopes)
+        return integrate_concentration(held, float(np.log(self.kappa)), self.diversity, self.base, slopes)
 
     def base_tilt(self, D: int) -> tuple[float, float]:
         """Of the base, and its slope."""
@@ -170,7 +170,7 @@ class Mixed(NamedTuple):
         pull = self.base * self.mean + kappa[:, None] * self.parts(sums)[2]
         return draw_directions(directions_of(pull, self.mean), np.linalg.norm(pull, axis=1), rng)
 
-    def learned(self, sums: Array, own: OwnTilts | None, weight: Array, typical: float) -> Mixed:
+    def fit(self, sums: Array, own: OwnTilts | None, weight: Array, typical: float) -> Mixed:
         """Hyperparameters at a maximum reached from the present ones, given atoms' rows and their mean weights (K,).
 
         Without `own`, and where no atom has two values, concentrations stay as they are.
@@ -197,7 +197,7 @@ def _maximise(sums: Array, held: Held, typical: float | None, at: Mixed) -> tupl
         total = at.integral(held._replace(along=at.along(S))).total - at.base_tilt(D)[0]
         return float(total[held.n > 0].sum()) + at.log_prior()
 
-    def climbed(at: Mixed) -> Mixed:
+    def climb_to(at: Mixed) -> Mixed:
         here = held._replace(along=at.along(S))
 
         def target(x: Array) -> tuple[float, Array]:
@@ -220,8 +220,8 @@ def _maximise(sums: Array, held: Held, typical: float | None, at: Mixed) -> tupl
     best = value(at)
     for _ in range(MOST_ROUNDS):
         before = best
-        best, at = max(((value(there), there) for there in _turned(S, held, at)), key=lambda x: x[0])
-        there = climbed(at)
+        best, at = max(((value(there), there) for there in _turn(S, held, at)), key=lambda x: x[0])
+        there = climb_to(at)
         found = value(there)
         best, at = (found, there) if found > best else (best, at)
         if best - before < ENOUGH:
@@ -229,7 +229,7 @@ def _maximise(sums: Array, held: Held, typical: float | None, at: Mixed) -> tupl
     return best, at
 
 
-def _turned(S: Array, held: Held, at: Mixed) -> list[Mixed]:
+def _turn(S: Array, held: Held, at: Mixed) -> list[Mixed]:
     """As it is, the mean turned by expectation maximisation, which never lowers the likelihood, and further.
 
     Expected atoms are a_k (kappa_0 mean + kappa S_k) with the slope a_k at their squared length; the new mean is the
@@ -289,7 +289,7 @@ def least_products(at: Mixed, own: Array, sums: Array, odds: Array) -> Array:
     fixed = odds - at.evidence_at(D, n, none, along, across)
     alone = at.evidence_at(D, np.ones(len(ends)), none, ends, np.ones(len(ends)))[:, None]
 
-    def bound(product: Array) -> Array:
+    def score_bound(product: Array) -> Array:
         lengths = np.tile(across + 1 + 2 * product, (len(ends), 1))
         return np.asarray((fixed + at.evidence_at(D, n + 1, none, along + ends[:, None], lengths) - alone).max(0))
 
@@ -297,6 +297,6 @@ def least_products(at: Mixed, own: Array, sums: Array, odds: Array) -> Array:
     low = np.zeros(len(S)) if at.axial else low
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        below = bound(middle) < 0
+        below = score_bound(middle) < 0
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.where(n > 0, low, -np.inf)

@@ -335,7 +335,7 @@ class MatchedCompositions:
         """Summed probabilities, if values have the same n: they then need be added only once."""
         return self.by_atom(self.compositions.p) if len(np.unique(self.compositions.n)) == 1 else None
 
-    def added(self, n: Array) -> Array:
+    def add_weighted(self, n: Array) -> Array:
         """Probabilities times n, by atom (K, D)."""
         return self.by_atom(self.compositions.p, n) if self.together is None else self.together * n[0]
 
@@ -343,8 +343,8 @@ class MatchedCompositions:
         """Log evidence without carriers of values worth n; slopes by a, and by log `between` times `between`."""
         if self.compositions.seen is not None:
             return self._of_vocabularies(self.compositions.seen, a, n)
-        value, by_a, by_s, by_N = over_atoms(a, self.added(n), self.by_atom(n))
-        return value, by_a, float((by_s * self.added(n * n)).sum() + (by_N * self.by_atom(n * n)).sum())
+        value, by_a, by_s, by_N = over_atoms(a, self.add_weighted(n), self.by_atom(n))
+        return value, by_a, float((by_s * self.add_weighted(n * n)).sum() + (by_N * self.by_atom(n * n)).sum())
 
     def log_likelihood(self, x: Array) -> tuple[float, Array]:
         """And its gradient, at logarithms of a and of `between`, last."""

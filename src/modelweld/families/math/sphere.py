@@ -87,19 +87,19 @@ def even_weights(stack: Stack) -> bool:
     return stack.weight is None or bool(np.isin(stack.weight[:, 0], (0.0, 1.0)).all())
 
 
-def scattered(stack: Stack, axial: bool) -> Scatter:
+def measure_scatter(stack: Stack, axial: bool) -> Scatter:
     """How values lie about their mean; axial ones are as likely to be turned round."""
     centre, variance = total_variance(stack, pooled=True)
     variance = np.full(1, 1 / len(centre)) if axial else variance
     return Scatter(centre, variance, min(len(centre) * float(variance[0]), 1.0))
 
 
-def rotated(values: Array, before: Array, after: Array) -> Array:
+def rotate(values: Array, before: Array, after: Array) -> Array:
     """Values (L, D), each by the rotation in the plane of its two unit vectors that takes one to the other.
 
     Examples
     --------
-    >>> rotated(np.array([[0.0, 1.0, 0.0]]), np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 1.0, 0.0]])).tolist()
+    >>> rotate(np.array([[0.0, 1.0, 0.0]]), np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 1.0, 0.0]])).tolist()
     [[-1.0, 0.0, 0.0]]
     """
     along = (before * after).sum(1, keepdims=True)

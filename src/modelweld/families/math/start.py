@@ -142,7 +142,7 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
     for a, b in combinations(groups, 2):
         if sum(map(len, distances)) >= ENOUGH_DISTANCES:
             break
-        distances.append(_matched_distances(a, b))
+        distances.append(_match_distances(a, b))
     if not distances:
         return [UNKNOWN_SHARE]
     ranked = np.sort(np.concatenate(distances)) / 2  # a difference of two copies has twice the noise
@@ -157,17 +157,17 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
     return _with_vote(_with_loud([tenth, quarter / expected]), len(ranked), stack, total)
 
 
-def paired_distances(stack: Stack, total: Array, pairs: Iterable[tuple[int, int]]) -> Array:
+def pair_distances(stack: Stack, total: Array, pairs: Iterable[tuple[int, int]]) -> Array:
     """Mean squared differences, in units of the total variance, in the best matchings of these pairs of groups."""
-    found = [_matched_distances(*(_standardise(stack, j, total) for j in pair)) for pair in pairs]
+    found = [_match_distances(*(_standardise(stack, j, total) for j in pair)) for pair in pairs]
     return np.concatenate([np.zeros(0), *found])
 
 
-def _matched_distances(a: tuple[Array, Array | None], b: tuple[Array, Array | None]) -> Array:
+def _match_distances(a: tuple[Array, Array | None], b: tuple[Array, Array | None]) -> Array:
     """Of two groups; by nearest neighbours where they are large."""
     if max(len(a[0]), len(b[0])) > LARGEST_MATCHED:
         return _nearest(a, b)
-    squared = _squared_distances(a, b)
+    squared = _square_distances(a, b)
     return np.asarray(squared[scipy.optimize.linear_sum_assignment(squared)])
 
 
@@ -191,7 +191,7 @@ def below_leap(ranked: Array) -> float | None:
     return float(np.median(closest[: at + FEWEST_COPIES])) if leaps[at] > LEAP else None
 
 
-def chosen(given: ArrayLike | None, otherwise: Array) -> Array:
+def prefer_given(given: ArrayLike | None, otherwise: Array) -> Array:
     """What was given, or else what was found: one number per dimension (D,)."""
     return np.zeros(len(otherwise)) + np.asarray(otherwise if given is None else given, dtype=np.float64)
 
@@ -206,7 +206,7 @@ def _with_vote(shares: list[float], pairs: int, stack: Stack, total: Array) -> l
     """One more share, if most groups say something else than the largest, where those have few pairs or look alike."""
     if pairs >= ENOUGH_DISTANCES and min(shares) >= SUSPICIOUS_SHARE:
         return shares
-    voted = voted_share(stack, total)
+    voted = vote_share(stack, total)
     if voted is None:
         return shares
     share = float(np.clip(voted, *NOISE_SHARES))
@@ -217,7 +217,7 @@ def _with_vote(shares: list[float], pairs: int, stack: Stack, total: Array) -> l
     return [*shares, share] if apart < FAR_APART else [*shares, share, float(np.sqrt(share * nearest))]
 
 
-def voted_share(stack: Stack, total: Array, groups: float = 0.5) -> float | None:
+def vote_share(stack: Stack, total: Array, groups: float = 0.5) -> float | None:
     """Share of noise by a vote: how far values are from the nearest of a group that probably has a copy.
 
     Each value votes for the quarter quantile, over the other groups, of its squared distance to their nearest value;
@@ -231,8 +231,8 @@ def voted_share(stack: Stack, total: Array, groups: float = 0.5) -> float | None
     voters = filled[evenly(len(filled), VOTERS)].tolist()
     rows = [stack.group(j)[evenly(int(stack.sizes[j]), VOTES)] for j in voters]
     offsets, own = offsets_of([len(x) for x in rows]), group_of_values(offsets_of([len(x) for x in rows]))
-    given = _standardised(stack, np.concatenate(rows), total)
-    nearest = np.minimum.reduceat(_squared_distances(given, given), offsets[:-1], axis=1)
+    given = _standardise_group(stack, np.concatenate(rows), total)
+    nearest = np.minimum.reduceat(_square_distances(given, given), offsets[:-1], axis=1)
     others = nearest[np.arange(len(voters)) != own[:, None]].reshape(len(own), len(voters) - 1)
     votes = np.quantile(others, CLOSEST, axis=1)
     votes = votes[np.lexsort((votes, own))]
@@ -256,10 +256,10 @@ def typical_weight(stack: Stack) -> float:
 
 def _standardise(stack: Stack, j: int, total: Array) -> tuple[Array, Array | None]:
     """Group j's values in units of the total deviation, and which of them are seen (None: all)."""
-    return _standardised(stack, stack.group(j), total)
+    return _standardise_group(stack, stack.group(j), total)
 
 
-def _standardised(stack: Stack, rows: Index, total: Array) -> tuple[Array, Array | None]:
+def _standardise_group(stack: Stack, rows: Index, total: Array) -> tuple[Array, Array | None]:
     """The same of some values."""
     return stack.values[rows] / np.sqrt(total), None if stack.weight is None else (stack.weight[rows] > 0).astype(float)
 
@@ -267,10 +267,10 @@ def _standardised(stack: Stack, rows: Index, total: Array) -> tuple[Array, Array
 def _nearest(a: tuple[Array, Array | None], b: tuple[Array, Array | None]) -> Array:
     """Squared distance of each row of a to the nearest of b."""
     some = ((a[0][part], None if a[1] is None else a[1][part]) for part in blocks(len(a[0]), len(b[0])))
-    return np.concatenate([_squared_distances(x, b).min(1) for x in some])
+    return np.concatenate([_square_distances(x, b).min(1) for x in some])
 
 
-def _squared_distances(a: tuple[Array, Array | None], b: tuple[Array, Array | None]) -> Array:
+def _square_distances(a: tuple[Array, Array | None], b: tuple[Array, Array | None]) -> Array:
     """Mean over the dimensions both rows have of squared differences: (rows of a, rows of b)."""
     (x, x_seen), (y, y_seen) = a, b
     centre = x.mean(0)

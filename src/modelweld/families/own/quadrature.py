@@ -34,11 +34,11 @@ from modelweld.families.own.user_density import (
     Start,
     TracedHyper,
     UserDensity,
-    bounded,
-    compiled,
+    compile_in_float64,
+    cut_off,
     load_jax,
     log_sum_exp,
-    untransformed,
+    untransform,
 )
 
 if TYPE_CHECKING:
@@ -76,23 +76,26 @@ def functions_of(log_density: LogDensity, log_prior: LogPrior, positive: tuple[s
 
     def density(values: Traced, points: Traced, h: TracedHyper) -> Traced:
         own = jax.vmap(log_density, in_axes=(None, 0, None))
-        return bounded(jax.vmap(own, in_axes=(0, 0, None))(values, points, h))
+        return cut_off(jax.vmap(own, in_axes=(0, 0, None))(values, points, h))
 
     def prior(nodes: Traced, h: TracedHyper) -> Traced:
-        return bounded(jax.vmap(log_prior, in_axes=(0, None))(nodes, h))
+        return cut_off(jax.vmap(log_prior, in_axes=(0, None))(nodes, h))
 
-    def weighted_density(
+    def weigh_density(
         free: TracedHyper, units: TracedHyper, others: TracedHyper, values: Traced, points: Traced, weight: Traced
     ) -> Traced:
-        return (weight * density(values, points, untransformed(free, units, others, positive))).sum()
+        return (weight * density(values, points, untransform(free, units, others, positive))).sum()
 
-    def weighted_prior(
+    def weigh_prior(
         free: TracedHyper, units: TracedHyper, others: TracedHyper, nodes: Traced, weight: Traced
     ) -> Traced:
-        return (weight * prior(nodes, untransformed(free, units, others, positive))).sum()
+        return (weight * prior(nodes, untransform(free, units, others, positive))).sum()
 
     return Functions(
-        compiled(density), compiled(prior), compiled(jax.grad(weighted_density)), compiled(jax.grad(weighted_prior))
+        compile_in_float64(density),
+        compile_in_float64(prior),
+        compile_in_float64(jax.grad(weigh_density)),
+        compile_in_float64(jax.grad(weigh_prior)),
     )
 
 
@@ -114,13 +117,13 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
 
     def condition_on(self, stack: Stack) -> Self:
         """With the grid that suits these values."""
-        return replace(self, nodes=chosen_grid(self, stack))
+        return replace(self, nodes=choose_grid(self, stack))
 
     def check(self, stack: Stack) -> None:
         """One number per coordinate, each of its own coordinate alone; the prior a density."""
         D = stack.values.shape[1]
         v = typical_values(stack, 3)
-        theta = self.guessed(v)
+        theta = self.guess_atoms(v)
         with (jax := load_jax()).enable_x64(True):
             value = jax.eval_shape(self.log_density, v[1], theta[1], self.hyper)
             prior = jax.eval_shape(self.log_base, theta[1], self.hyper)
@@ -206,7 +209,7 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
         """Rows are log densities: they depend on all hyperparameters that are learned."""
         return self.learning == "likelihood"
 
-    def watched(self, sums: Array) -> Self:
+    def warn_if_inaccurate(self, sums: Array) -> Self:
         """Warn, once, if twice the step would change an evidence noticeably."""
         error = float(self.evidence_error(sums).max(initial=0.0))
         if error <= WORST_ERROR or self.warned:
@@ -219,7 +222,7 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
         )
         return replace(self, warned=True)
 
-    def held_nodes(self, stack: Stack, labels: Index) -> Callable[[Array, Hyper], tuple[float, Hyper]]:
+    def ascend_on_nodes(self, stack: Stack, labels: Index) -> Callable[[Array, Hyper], tuple[float, Hyper]]:
         """Sum of log evidences on the present grid, and its gradient: that of logs weighted by the posterior."""
         others = {name: self.hyper[name] for name in self.fixed}
         f, nodes = self.functions, self._nodes
@@ -235,8 +238,8 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
             slopes = [f.prior_slope(*fixed, nodes[g], posterior[:, g].sum(0)) for g in slices(len(nodes), NODES)]
             size = block_size(len(labels))
             for n in slices(len(labels), size):
-                values, weight = filled(stack.values[n], size), posterior[labels[n]] * present[n, None, :]
-                weight = filled(weight, size)
+                values, weight = fill(stack.values[n], size), posterior[labels[n]] * present[n, None, :]
+                weight = fill(weight, size)
                 weight[n.stop - n.start :] = 0.0
                 for g in slices(len(nodes), NODES):
                     points = np.broadcast_to(nodes[g], (size, *nodes[g].shape))
@@ -253,9 +256,9 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
         result = np.empty((len(values), G, D))
         size = block_size(len(values))
         for n in slices(len(values), size):
-            block = filled(values[n], size)
+            block = fill(values[n], size)
             for g in slices(G, NODES):
-                points = filled(filled(nodes[n, g], size).transpose(1, 0, 2), NODES).transpose(1, 0, 2)
+                points = fill(fill(nodes[n, g], size).transpose(1, 0, 2), NODES).transpose(1, 0, 2)
                 logs = np.asarray(self.functions.density(block, points, self.hyper))
                 result[n, g] = logs[: n.stop - n.start, : g.stop - g.start]
         return result
@@ -263,7 +266,7 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
     def priors(self, nodes: Array) -> Array:
         """Log prior densities (G, D) at nodes."""
         parts = [
-            np.asarray(self.functions.prior(filled(nodes[g], NODES), self.hyper))[: g.stop - g.start]
+            np.asarray(self.functions.prior(fill(nodes[g], NODES), self.hyper))[: g.stop - g.start]
             for g in slices(len(nodes), NODES)
         ]
         return np.concatenate(parts)
@@ -337,7 +340,7 @@ def from_density(
     Family
         To be handed to `fuse`. Global values are posterior means.
         ``family.evidence_error(rows)`` says how accurate evidences are; a warning is given if that is not enough for a
-        matching. ``family.learned()`` has the hyperparameters.
+        matching. ``family.name_hyperparameters()`` has the hyperparameters.
 
     Notes
     -----
@@ -365,7 +368,7 @@ def from_density(
     >>> held = ([0, 1], [1, 2, 3], [3, 0], [0, 1, 2])
     >>> sites = [atoms[own] + 0.1 * rng.standard_t(3, (len(own), 3)) for own in held]
     >>> fusion = modelweld.fuse(sites, family)
-    >>> fusion.K, sorted(fusion.diagnosis.family.learned())
+    >>> fusion.K, sorted(fusion.diagnosis.family.name_hyperparameters())
     (4, ['df', 'mean', 'scale', 'spread'])
     """
     for name, function in (("log_density", log_density), ("log_prior", log_prior)):
@@ -414,16 +417,16 @@ LARGEST_TABLE = 100_000_000
 
 def spread_of(family: FactorisingDensity, stack: Stack) -> Array:
     """Standard deviations (D,) of the global values, positive."""
-    theta = family.guessed(typical_values(stack, TYPICAL_VALUES))
+    theta = family.guess_atoms(typical_values(stack, TYPICAL_VALUES))
     each = theta.std(0)
     typical = float(each.max()) if np.ptp(theta, axis=0).any() else float(np.abs(theta).max()) or 1.0
     return np.where(np.ptp(theta, axis=0) > 0, each, typical)
 
 
-def chosen_grid(family: FactorisingDensity, stack: Stack) -> Array:
+def choose_grid(family: FactorisingDensity, stack: Stack) -> Array:
     """Nodes (G, D): range and step from the values and the density."""
     v = typical_values(stack, TYPICAL_VALUES)
-    theta, reach = family.guessed(v), OCTAVES[:, None] * spread_of(family, stack)
+    theta, reach = family.guess_atoms(v), OCTAVES[:, None] * spread_of(family, stack)
     low, high = theta.min(0), theta.max(0)
     points = np.concatenate([low - reach[::-1], theta, high + reach])
     prior = family.priors(points)
@@ -476,7 +479,7 @@ def block_size(length: int) -> int:
     return FEW if length <= MANY // 2 else MANY
 
 
-def filled(x: Array, size: int) -> Array:
+def fill(x: Array, size: int) -> Array:
     """Rows of x, the last one repeated until there are `size`."""
     return x[np.minimum(np.arange(size), len(x) - 1)]
 

@@ -123,7 +123,7 @@ class UserDensity(ChecksValues, NamesHyperparameters, HasStarts, ValueLearner):
                 return row, f"have weight 0 or 1 {remedy}; found {stack.weight[row][odd[row]][0]:g}"
         return None
 
-    def guessed(self, values: Array) -> Array:
+    def guess_atoms(self, values: Array) -> Array:
         """Global values (N, d) that explain each local value (N, D) well."""
         if self.guess is None or len(values) == 0:
             return values
@@ -153,21 +153,21 @@ class UserDensity(ChecksValues, NamesHyperparameters, HasStarts, ValueLearner):
                 best, rise, value, sums = nearer, found - value, found, atoms
                 if rise < ENOUGH:
                     break
-        return best.watched(sums)
+        return best.warn_if_inaccurate(sums)
 
     @abstractmethod
-    def watched(self, sums: Array) -> Self:
+    def warn_if_inaccurate(self, sums: Array) -> Self:
         """The same family, after a warning if the evidences of these atoms are not accurate enough."""
 
     @abstractmethod
-    def held_nodes(self, stack: Stack, labels: Index) -> Callable[[Array, Hyper], tuple[float, Hyper]]:
+    def ascend_on_nodes(self, stack: Stack, labels: Index) -> Callable[[Array, Hyper], tuple[float, Hyper]]:
         """Sum of log evidences with the present nodes, and its gradient, for transformed hyperparameters and units."""
 
     def with_hyper(self, h: Given) -> Self:
         """The same family with these hyperparameters."""
         return replace(self, h=h)
 
-    def learned(self) -> Hyperparameters:
+    def name_hyperparameters(self) -> Hyperparameters:
         """All hyperparameters by name."""
         return {name: float(x) if x.ndim == 0 else x for name, x in self.hyper.items()}
 
@@ -178,7 +178,7 @@ class UserDensity(ChecksValues, NamesHyperparameters, HasStarts, ValueLearner):
 
     def _units(self, stack: Stack) -> Hyper:
         """What changes of hyperparameters are measured in: standard deviations of the global values."""
-        theta = self.guessed(stack.values if stack.weight is None else stack.values[(stack.weight > 0).any(-1)])
+        theta = self.guess_atoms(stack.values if stack.weight is None else stack.values[(stack.weight > 0).any(-1)])
         each = np.where(np.ptp(theta, axis=0) > 0, theta.std(0), 0.0) if len(theta) else np.zeros(theta.shape[1])
         typical = float(np.sqrt(np.square(each).mean())) or 1.0
         each = np.where(each > 0, each, typical)
@@ -205,7 +205,7 @@ class UserDensity(ChecksValues, NamesHyperparameters, HasStarts, ValueLearner):
 
     def _climb(self, here: Array, unit: Hyper, stack: Stack, labels: Index) -> Array:
         """The best transformed hyperparameters within reach, by L-BFGS on the evidence with the present nodes."""
-        held = self.held_nodes(stack, labels)
+        held = self.ascend_on_nodes(stack, labels)
 
         def descent(x: Array) -> tuple[float, Array]:
             value, gradient = held(x, unit)
@@ -229,7 +229,7 @@ class UserDensity(ChecksValues, NamesHyperparameters, HasStarts, ValueLearner):
 
 @lru_cache(maxsize=32)
 def _guesses(guess: Guess) -> Compiled:
-    return compiled(load_jax().vmap(guess))
+    return compile_in_float64(load_jax().vmap(guess))
 
 
 Hyper = dict[str, Array]
@@ -269,7 +269,7 @@ def load_jax() -> ModuleType:
         ) from None
 
 
-def compiled(function: Callable[..., object]) -> Compiled:
+def compile_in_float64(function: Callable[..., object]) -> Compiled:
     """The function compiled by jax and run in float64, whatever the user's own setting."""
     jax = load_jax()
     jitted = jax.jit(function)
@@ -281,13 +281,13 @@ def compiled(function: Callable[..., object]) -> Compiled:
     return call
 
 
-def bounded(log_density: Traced) -> Traced:
+def cut_off(log_density: Traced) -> Traced:
     """Cut off at LOWEST; what is not a number has no density."""
     jnp = load_jax().numpy
     return jnp.maximum(jnp.where(jnp.isnan(log_density), LOWEST, log_density), LOWEST)
 
 
-def untransformed(free: TracedHyper, units: TracedHyper, others: TracedHyper, positive: Sequence[str]) -> TracedHyper:
+def untransform(free: TracedHyper, units: TracedHyper, others: TracedHyper, positive: Sequence[str]) -> TracedHyper:
     """Hyperparameters from transformed ones, inside a compiled function."""
     jnp = load_jax().numpy
     return {**others, **{n: jnp.exp(x) if n in positive else x * units[n] for n, x in free.items()}}

@@ -66,7 +66,7 @@ class Sums(NamedTuple):
 class Points(NamedTuple):
     """What sites sent: covariances (L, D, D), and numbers of points (L,), zero if not seen.
 
-    `known` (L,) says which covariances count; log_det (L,) is zero where they do not.
+    `require` (L,) says which covariances count; log_det (L,) is zero where they do not.
     """
 
     scatter: Array

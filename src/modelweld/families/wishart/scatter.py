@@ -24,8 +24,8 @@ from modelweld.core.family import ChecksValues, Family, Predictive, ValueLearner
 from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Embeds, HasStarts, NamesHyperparameters, Sampled, first_row
-from modelweld.families.math.start import NOISE_FLOOR, chosen, usable_variance
-from modelweld.families.registry import check_choice, freeze_number, freeze_vectors, known, register
+from modelweld.families.math.start import NOISE_FLOOR, prefer_given, usable_variance
+from modelweld.families.registry import check_choice, freeze_number, freeze_vectors, register, require
 from modelweld.families.wishart.dispersion import Free, Matched, first_belief, first_between, maximise
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, log_evidence, posterior
 
@@ -46,7 +46,7 @@ def counts(weight: Array | None, values: Array) -> Array:
     return np.full(len(values), np.inf) if weight is None else np.asarray(weight.min(1))
 
 
-def believed(weight: Array | None, values: Array, D: int) -> Array:
+def count_as_known(weight: Array | None, values: Array, D: int) -> Array:
     """1 where a covariance of size D has enough points to count (L,)."""
     return (counts(weight, values) >= D + SPARE).astype(np.float64)
 
@@ -273,7 +273,7 @@ class Scatter(ValueLearner, InverseWishart):
             return 0, f"are square matrices, flattened; found {width} columns"
         if self.scale is not None and np.shape(self.scale) != (D, D):
             return 0, f"have the size of the scale that was given, {np.shape(self.scale)}; found {(D, D)}"
-        return misfit_beside(stack) or misfit_covariances(stack.values, believed(stack.weight, stack.values, D))
+        return misfit_beside(stack) or misfit_covariances(stack.values, count_as_known(stack.weight, stack.values, D))
 
     def starts(self, stack: Stack) -> list[Self]:
         """`between` from the closest pairs; freedom and scale most likely if all values are of different atoms."""
@@ -291,7 +291,7 @@ class Scatter(ValueLearner, InverseWishart):
     def points(self, values: Array, weight: Array | None) -> Points:
         """Values as what sites sent."""
         D = isqrt(values.shape[1])
-        known = believed(weight, values, D)
+        known = count_as_known(weight, values, D)
         matrices = values.reshape(-1, D, D)
         matrices = np.where(known[:, None, None] > 0, (matrices + np.swapaxes(matrices, 1, 2)) / 2, np.eye(D))
         return Points(matrices, log_det(matrices), known, counts(weight, values))
@@ -303,7 +303,7 @@ class Scatter(ValueLearner, InverseWishart):
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[n, carrier, n S] side by side, (L, 2 + D D)."""
         points = self.points(values, weight)
-        of = points.statistics(points.effective_size(known(self.between))[0])
+        of = points.statistics(points.effective_size(require(self.between))[0])
         return np.column_stack([of.power, of.carrier, of.second.reshape(len(values), of.second.shape[1] ** 2)])
 
     def estimate(self, rows: Array) -> Array:
@@ -313,14 +313,14 @@ class Scatter(ValueLearner, InverseWishart):
 
     def update(self, sums: Array) -> Self:
         """Freedom and scale by maximum likelihood; `between` stays."""
-        return self if self.learning == "nothing" else self._learned(self.sums(sums), between=False)
+        return self if self.learning == "nothing" else self._fit(self.sums(sums), between=False)
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """All three by maximum likelihood; where nothing is matched, `between` stays."""
         if self.learning == "nothing":
             return self
         matched = Matched.of(self.points(stack.values, stack.weight), labels)
-        return self._learned(matched, between=matched.any_matched)
+        return self._fit(matched, between=matched.any_matched)
 
     def rows_change(self, stack: Stack) -> bool:
         """Always: they depend on `between`."""
@@ -330,7 +330,7 @@ class Scatter(ValueLearner, InverseWishart):
     def belief(self) -> Belief:
         """The hyperparameters; there are no means, so theirs say nothing."""
         scale = np.asarray(self.scale, dtype=np.float64)
-        return Belief(np.zeros(len(scale)), 1.0, known(self.freedom), scale)
+        return Belief(np.zeros(len(scale)), 1.0, require(self.freedom), scale)
 
     def sums(self, rows: Array) -> Sums:
         """Without means."""
@@ -338,9 +338,9 @@ class Scatter(ValueLearner, InverseWishart):
         second = rows[..., 2:].reshape(*rows.shape[:-1], D, D)
         return Sums(rows[..., 0], np.zeros(rows.shape[:-1]), rows[..., 1], np.zeros((*rows.shape[:-1], D)), second)
 
-    def _learned(self, given: Matched | Sums, between: bool) -> Self:
+    def _fit(self, given: Matched | Sums, between: bool) -> Self:
         free = Free(mean=False, between=between)
-        at, width = maximise(given, self.belief, known(self.between), free)
+        at, width = maximise(given, self.belief, require(self.between), free)
         return with_fields(self, freedom=at.freedom, scale=at.scale, between=width)
 
 
@@ -418,7 +418,7 @@ class Moments(InverseWishart):
         """The hyperparameters, the mean measured from the origin."""
         scale = np.asarray(self.scale, dtype=np.float64)
         mean = np.zeros(len(scale)) + np.asarray(self.mean) - np.asarray(self.origin)
-        return Belief(mean, known(self.strength), known(self.freedom), scale)
+        return Belief(mean, require(self.strength), require(self.freedom), scale)
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """A covariance, possibly singular, of the mean's size beside the mean, with one number of points for both."""
@@ -442,7 +442,7 @@ class Moments(InverseWishart):
         return [
             with_fields(
                 self,
-                mean=chosen(self.mean, origin),
+                mean=prefer_given(self.mean, origin),
                 strength=share / (1 - share) if self.strength is None else self.strength,
                 freedom=freedom,
                 scale=np.diag(freedom * share * total) if self.scale is None else self.scale,

@@ -28,7 +28,7 @@ from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Flags, Index, SetValues, Stack, group_of_values
 from modelweld.families import Drift, Family
 from modelweld.families.capabilities import has_places
-from modelweld.families.math.start import voted_share
+from modelweld.families.math.start import vote_share
 from modelweld.fit.screening.distances import FEWEST_SITES, means_by_site
 from modelweld.fit.screening.duplicate_sites import fit_distinct
 
@@ -157,7 +157,7 @@ def number_likely(given: SetValues) -> Index:
         near += zip(i[close].tolist(), j[close].tolist(), apart[close].tolist(), strict=True)
     if not near:
         return numbers  # noise is at most all there is
-    limit *= min(voted_share(Stack(values, offsets, group_order=filled[order]), total, MOST_OF_SITES) or 0.0, 1.0)
+    limit *= min(vote_share(Stack(values, offsets, group_order=filled[order]), total, MOST_OF_SITES) or 0.0, 1.0)
     pairs, suspects = list[Index](), set[int]()
     for one, other in ((one, other) for one, other, apart in near if apart < limit):
         a, b = (slice(offsets[k], offsets[k + 1]) for k in (one, other))

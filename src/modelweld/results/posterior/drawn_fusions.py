@@ -22,7 +22,7 @@ from modelweld.core.family import Family, with_fields
 from modelweld.core.matching import Matching, by_count, ranks
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_values
 from modelweld.errors import InputError
-from modelweld.families.capabilities import draw_atoms, follow, name_hyperparameters, sampled_of
+from modelweld.families.capabilities import draw_atoms, follow, list_sampled, name_hyperparameters
 from modelweld.families.real_values import Gaussian
 from modelweld.inputs.local_model import LocalModel
 
@@ -54,7 +54,7 @@ def drawn_families(families: Sequence[Family], posterior: Posterior, at: tuple[I
     drawn, A = posterior.hyperparameters or {}, len(families)
     found = []
     for a, family in enumerate(families):
-        names = {name: drawn_name(name, a, A) for name in {*name_hyperparameters(family), *sampled_of(family)}}
+        names = {name: drawn_name(name, a, A) for name in {*name_hyperparameters(family), *list_sampled(family)}}
         found.append(with_fields(family, **{name: drawn[key][at] for name, key in names.items() if key in drawn}))
     return found
 

@@ -18,7 +18,7 @@ from modelweld.core.family import Family, condition_on, gather, log_prior, rows_
 from modelweld.core.prior import Fragments
 from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Array
-from modelweld.families.capabilities import is_compilable, prior_location, sampled_of
+from modelweld.families.capabilities import is_compilable, list_sampled, prior_location
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.search.parts import Parts
 from modelweld.results.posterior.compiled_evidences import evidence_of, is_compiled
@@ -84,7 +84,7 @@ def sampled(board: Board | Parts) -> list[Sampled]:
     for array, (family, stack) in enumerate(zip(board.families, board.stacks, strict=True)):
         expected = prior_location(family, stack, SHARE)
         deviation = NEAR_LEARNED if expected is family else WIDE
-        for name in sampled_of(family) if learns(family) else ():
+        for name in list_sampled(family) if learns(family) else ():
             learned, location = getattr(family, name), np.asarray(getattr(expected, name), dtype=np.float64)
             if learned is not None and np.isfinite(learned).all() and (_size(learned) > 0).all():
                 one = np.exp(np.log(location).mean()) if np.size(learned) < location.size else location
