@@ -104,7 +104,7 @@ def test_the_score_is_the_exact_ratio_of_evidences(prior, values):
     model = SPAHM(FAMILY, prior=BetaBernoulli(), search="plain").fit(np.concatenate(OLD), groups=[0, 0, 1, 2, 2])
     board = Board([stack_arrays(OLD)], [FAMILY], prior, labels=HELD)
     # this matching and this prior, not what was found
-    model.fusion_._made["board", "atom", False] = board, np.arange(5)
+    model.fusion_._fit._made["board", "atom"] = board
     new = np.array(values)
     with_it = [evidence([*HELD, *a], [*OLD, new], prior) for a in assignments(len(new))]
     exact = logsumexp(with_it) - evidence(HELD, OLD, prior)
