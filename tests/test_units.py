@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import modelweld
-from modelweld import UnitsWarning, simulate
-from modelweld.fit.screening import unit_fit, units
-from modelweld.fit.screening.unit_fit import explain, find_other_units, find_swapped, name_other_units
+from modelweld import UnitsWarning
+from modelweld.fit.screening import unit_fit
+from modelweld.fit.screening.unit_fit import explain, find_other_units, find_swapped
 from modelweld.fit.screening.units import EACH_MORE, Sites, Totals, may_differ, totals_of_stack, totals_of_values
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.kinds.hmm import hmm
@@ -262,17 +262,3 @@ def test_where_the_first_look_finds_nothing_no_site_is_named(plain):
             assert not find_swapped(sites)
             clean.append(seed)
     assert 20 < len(clean) < 380
-
-
-@pytest.mark.parametrize("factor", [1.0, 100.0])
-def test_large_jobs_hear_the_same_of_units(factor, monkeypatch):
-    values = [v.copy() for v in simulate.paper_figure(120, 1.0, seed=0).values]
-    values[7][:, 3] *= factor
-    said = []
-    for large in (False, True):
-        monkeypatch.setattr(units, "is_large", lambda stack, large=large: large)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnitsWarning)
-            said.append(name_other_units(totals_of_stack(stack_arrays(values)), None, [str(j) for j in range(120)]))
-    assert said[0] == said[1]
-    assert len(said[0]) == (factor > 1)

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from modelweld.core.values import Array, Index, Stack
 from modelweld.families.math.start import SMALLEST_RANGE
-from modelweld.fit.engines.choice import is_large
 from modelweld.fit.screening.distances import FEWEST_SITES, MAD_TO_DEVIATION, Flags, middle
 from modelweld.inputs.local_model import LocalModel
 
@@ -143,29 +142,21 @@ def totals_of_stack(stack: Stack) -> list[Totals | None]:
     """Of plain values, site by site; of too many sites none."""
     if len(stack.sizes) > MOST_SITES:
         return [None] * len(stack.sizes)
-    if is_large(stack):
-        from modelweld.fit.screening.screening_kernels import medians_and_deviations
-
-        each = zip(stack.sizes.tolist(), *medians_and_deviations(stack.values, stack.offsets), strict=True)
-    else:
-        parts = [part.T for part in np.split(stack.values, stack.offsets[1:-1])]
-        middles = [_medians(part) for part in parts]
-        spreads = [_medians(np.abs(part - m[:, None])) for part, m in zip(parts, middles, strict=True)]
-        each = zip(stack.sizes.tolist(), middles, spreads, strict=True)
-    return [None if n < FEWEST_VALUES else _of_medians(m, MAD_TO_DEVIATION * s, n) for n, m, s in each]
+    parts = [part.T for part in np.split(stack.values, stack.offsets[1:-1])]
+    return [None if part.shape[1] < FEWEST_VALUES else _of_medians(part) for part in parts]
 
 
-def _of_medians(mean: Array, deviation: Array, number: int) -> Totals:
-    """Of a site with so many plain values."""
-    return Totals(mean, deviation, number / OF_MEDIANS, number / OF_MEDIANS)
+def _of_medians(features: Array) -> Totals:
+    """Of a site's plain values, a row per feature (D, L), all of them seen."""
+    mean, number = _medians(features), features.shape[1] / OF_MEDIANS
+    return Totals(mean, MAD_TO_DEVIATION * _medians(np.abs(features - mean[:, None])), number, number)
 
 
 def _medians(features: Array) -> Array:
-    """Of each row (D,); zeros where it is empty."""
-    if not features.size:
-        return np.zeros(len(features))
-    ordered, number = np.sort(features, axis=1), features.shape[1]
-    return np.asarray((ordered[:, (number - 1) // 2] + ordered[:, number // 2]) / 2)
+    """Of each row (D,)."""
+    low, high = (features.shape[1] - 1) // 2, features.shape[1] // 2
+    ordered = np.partition(features, (low, high), axis=1)
+    return np.asarray((ordered[:, low] + ordered[:, high]) / 2)
 
 
 @dataclass(frozen=True, eq=False)
