@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld.inputs.notebook import ALIKE, DIGITS, HELD, MOST_DECIMALS, decimals_of, digits_of, spell, spelt_columns
+from modelweld.inputs.notebook import ALIKE, DIGITS, HELD, MOST_DECIMALS, decimals_of, digits_of, spell, spell_columns
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of
 from modelweld.report.text import short
@@ -151,5 +151,5 @@ def test_intervals_have_digits_by_their_width():
 
 
 def test_columns_are_spelt_each_by_its_own_values():
-    assert spelt_columns(np.array([[1.0, 1000.0], [3.0, 4000.0]])) == [["1.00", "1,000"], ["3.00", "4,000"]]
-    assert spelt_columns(np.zeros((0, 2))) == []
+    assert spell_columns(np.array([[1.0, 1000.0], [3.0, 4000.0]])) == [["1.00", "1,000"], ["3.00", "4,000"]]
+    assert spell_columns(np.zeros((0, 2))) == []

@@ -76,12 +76,12 @@ def number_of(time: Time) -> float:
     return float(time)
 
 
-def asked_time(given: Any, example: Time) -> Time:
+def read_time(given: Any, example: Time) -> Time:
     """A time that a user asks for, of the same kind as those of the sites, such as `example`.
 
     Examples
     --------
-    >>> asked_time("2024-03", np.datetime64("2020-01-31"))
+    >>> read_time("2024-03", np.datetime64("2020-01-31"))
     np.datetime64('2024-03')
     """
     time = as_time(given, "the question")

@@ -307,18 +307,18 @@ def check_fields(model: LocalModel) -> None:
     """
     for name in WORDS:
         if not isinstance(getattr(model, name), str):
-            raise InputError(f"local model: {name} must be a word; found {_shown(getattr(model, name))}.")
+            raise InputError(f"local model: {name} must be a word; found {_show(getattr(model, name))}.")
     where = f"site {model.site!r}" if model.site else "local model"
     for name, written in DICTS.items():
         given = getattr(model, name)
         if not isinstance(given, Mapping):
-            raise InputError(f"{where}: {name} must be a dict of {written}; found {_shown(given)}.")
+            raise InputError(f"{where}: {name} must be a dict of {written}; found {_show(given)}.")
         odd = next((key for key in given if not isinstance(key, str)), None)
         if odd is not None and name != "facts":  # those are asked when they are written to a file
-            raise InputError(f"{where}: keys of {name} must be words, {written}; found {_shown(odd)}.")
+            raise InputError(f"{where}: keys of {name} must be words, {written}; found {_show(odd)}.")
     for name, written in LISTS.items():
         if not _is_list(getattr(model, name)):
-            raise InputError(f"{where}: {name} must be a list of {written}; found {_shown(getattr(model, name))}.")
+            raise InputError(f"{where}: {name} must be a list of {written}; found {_show(getattr(model, name))}.")
     for name in ("axes", "coordinates"):
         for key, entries in getattr(model, name).items():
             if not (
@@ -326,7 +326,7 @@ def check_fields(model: LocalModel) -> None:
             ):  # "xy": names of a letter
                 raise InputError(
                     f"{where}: {name} of {key!r} must be a list of names, {DICTS[name].split(', ', 1)[1]}; "
-                    f"found {_shown(entries)}."
+                    f"found {_show(entries)}."
                 )
 
 
@@ -334,7 +334,7 @@ def _is_list(given: object) -> bool:
     return isinstance(given, Iterable) and not isinstance(given, (str, bytes))
 
 
-def _shown(given: object) -> str:
+def _show(given: object) -> str:
     """A word or number as it is, anything else by its type."""
     return repr(given)[:60] if isinstance(given, (str, int, float, type(None))) else f"a {type(given).__name__}"
 
@@ -379,7 +379,7 @@ def counts_behind(model: LocalModel) -> dict[str, Array]:
         if not is_count(name) or np.ndim(values) == 0:
             continue
         counts, first = np.asarray(values, dtype=np.float64), model.axes[name][0]
-        seen = counts > 0 if first is None else _seen(model, first)
+        seen = counts > 0 if first is None else _find_seen(model, first)
         found[name] = counts[seen]
     return found
 
@@ -405,7 +405,7 @@ def cells_behind(model: LocalModel) -> dict[str, Array]:
     return {name: cells[cells.round() > 0] for name, cells in tables.items()}
 
 
-def _seen(model: LocalModel, set_name: str) -> NDArray[np.bool_]:
+def _find_seen(model: LocalModel, set_name: str) -> NDArray[np.bool_]:
     """Which members of a set have a value of weight above zero in some array that has weights, or there is none."""
     seen = np.zeros(model.sizes[set_name], dtype=bool)
     weighted = [name for name in model.weight if set_name in model.axes[name]]

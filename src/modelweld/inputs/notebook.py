@@ -120,12 +120,12 @@ def spell(value: float, decimals: int) -> str:
     return "0" if digits < 0 else f"{value:.{digits}e}".replace("e-0", "e-").replace("e+0", "e+")
 
 
-def spelt_columns(values: Array) -> list[list[str]]:
+def spell_columns(values: Array) -> list[list[str]]:
     """Values (n, D) as text, a column like the other values of its feature.
 
     Examples
     --------
-    >>> spelt_columns(np.array([[1013.2, 0.06], [1013.9, 0.09]]))
+    >>> spell_columns(np.array([[1013.2, 0.06], [1013.9, 0.09]]))
     [['1,013.20', '0.0600'], ['1,013.90', '0.0900']]
     """
     decimals = [decimals_of(column) for column in values.T]

@@ -74,7 +74,7 @@ def stack_of(sites: Sequence[LocalModel], key: Key, set_name: str, matchings: Ma
 def side_by_side(stacks: Sequence[Stack]) -> Stack:
     """Stacks of the same rows as one: their columns follow each other."""
 
-    def joined(name: str, absent: float) -> Array | None:
+    def join(name: str, absent: float) -> Array | None:
         parts = [getattr(s, name) for s in stacks]
         if all(part is None for part in parts):
             return None
@@ -82,7 +82,7 @@ def side_by_side(stacks: Sequence[Stack]) -> Stack:
         return np.concatenate(full, axis=1)
 
     values = np.concatenate([s.values for s in stacks], axis=1)
-    return Stack(values, stacks[0].offsets, joined("variance", 0.0), joined("weight", 1.0))
+    return Stack(values, stacks[0].offsets, join("variance", 0.0), join("weight", 1.0))
 
 
 def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matchings: Mapping[str, Matching]) -> Stack:

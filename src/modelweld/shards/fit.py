@@ -32,7 +32,7 @@ from modelweld.families.registry import misfit_error
 from modelweld.fit.engines.choice import is_sparse
 from modelweld.fit.engines.sparse_board import SparseBoard
 from modelweld.fit.screening.duplicate_sites import FEWEST_OWN
-from modelweld.fit.screening.screens import find_oversized, find_unobserved, number_rows, oversized, screens_of
+from modelweld.fit.screening.screens import exclude_oversized, find_oversized, find_unobserved, number_rows, screens_of
 from modelweld.fit.search.starts import run
 from modelweld.shards.shard import ASIDE, TWIN, Shard, Summary, is_compiled, summarise
 from modelweld.threads import blas_threads
@@ -121,7 +121,7 @@ def _fit_screened(
     def refit(old: Matching, values: SetValues, labels: Index, *, learn: bool = True) -> Matching:
         return fit(values)
 
-    screens = [screen for screen in screens_of(plan, refit) if screen is not oversized]
+    screens = [screen for screen in screens_of(plan, refit) if screen is not exclude_oversized]
     return through(screens, fit)(values), *last[0]
 
 

@@ -19,7 +19,7 @@ from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.families.capabilities import follow
 from modelweld.families.fading import Moving
-from modelweld.inputs.clock import Time, asked_time, number_of
+from modelweld.inputs.clock import Time, number_of, read_time
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import kind_of
 from modelweld.results.fit_result import FitResult
@@ -99,7 +99,7 @@ class Evolution:
         if times is None:
             wanted = slots[board.lifespans().first[atom] :]
         else:
-            wanted = np.array([number_of(asked_time(time, newest)) for time in times])
+            wanted = np.array([number_of(read_time(time, newest)) for time in times])
         return path(board, int(atom), wanted, level, newest)
 
     def forecast(self, time: Any, level: float = 0.9, set_name: str | None = None) -> Forecast:
@@ -115,7 +115,7 @@ class Evolution:
         True
         """
         board, newest = self._board(set_name)
-        return forecast(board, number_of(asked_time(time, newest)), level, newest)
+        return forecast(board, number_of(read_time(time, newest)), level, newest)
 
     def lifetimes(self, set_name: str | None = None) -> Lifetimes:
         """When each atom is first and last seen, and how probable it is that it still lives at the newest time.
@@ -143,7 +143,7 @@ class Evolution:
         2
         """
         newest = self._board(next(iter(self._fit.matchings), None))[1]
-        return self._make(fit_at(self._fit, number_of(asked_time(time, newest))))
+        return self._make(fit_at(self._fit, number_of(read_time(time, newest))))
 
     def stream(self, set_name: str | None = None) -> Stream:
         """Groups that come from now on, matched one by one, at a cost that does not grow: see `Stream`.

@@ -8,7 +8,7 @@ import numpy as np
 
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
-from modelweld.inputs.clock import asked_time, number_of, spell
+from modelweld.inputs.clock import number_of, read_time, spell
 from modelweld.inputs.sets import stack_of
 from modelweld.kinds import align_again
 from modelweld.libraries import read_site
@@ -53,7 +53,7 @@ class Stream:
 
     def add(self, model: Any, time: Any) -> Index:
         """Numbers of the atoms of one more group, which comes at the newest time or later."""
-        when = asked_time(time, self._newest)
+        when = read_time(time, self._newest)
         if number_of(when) < self._filtered.newest:
             raise InputError(
                 f"a stream goes forwards: its newest time is {spell(self._newest)}, found {time!r}. "

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.core.board import Board
@@ -42,17 +43,14 @@ def assign(scored: Scored) -> Index:
     >>> assign(pairs)
     array([-1,  4,  0])
     """
-    from scipy.sparse import coo_matrix  # of arrays older SciPy (1.11) wants other numbers
-    from scipy.sparse.csgraph import connected_components
-
     L, K = scored.shape
     choice = np.full(L, NEW, dtype=np.int64)
     good = scored.scores > 0
     rows, columns, scores = scored.rows[good], scored.columns[good], scored.scores[good]
     if not len(rows):
         return choice
-    graph = coo_matrix((np.ones(len(rows)), (rows, L + columns)), shape=(L + K, L + K))
-    _, component = connected_components(graph, directed=False)
+    graph = scipy.sparse.coo_matrix((np.ones(len(rows)), (rows, L + columns)), shape=(L + K, L + K))
+    _, component = scipy.sparse.csgraph.connected_components(graph, directed=False)
     order = np.argsort(component[rows], kind="stable")
     first = np.flatnonzero(np.diff(component[rows[order]], prepend=-1))
     for pairs in np.split(order, first[1:]):

@@ -120,14 +120,14 @@ def centre_and_scale(stack: Stack) -> tuple[Array, Array]:
 
 def means_by_site(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
     """Means of the values of each site that has some, and of their squared differences from a centre."""
-    return (_compiled_means if stack.plain and is_large(stack) else _means)(stack)
+    return (_means_by_kernel if stack.plain and is_large(stack) else _means)(stack)
 
 
 def _means(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
     return site_means(stack, lambda b: b.values), lambda c: site_means(stack, lambda b: _squares(b.values - c))
 
 
-def _compiled_means(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
+def _means_by_kernel(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
     """As `_means`, of many plain values."""
     from modelweld.fit.screening.screening_kernels import squares_by_site, sums_by_site
 
@@ -182,9 +182,9 @@ class Distances:
         measured = np.isfinite(self.scale)
         number = np.full(len(self.distance), np.count_nonzero(measured))
         if self.stack.plain and is_large(self.stack):
-            from modelweld.fit.screening.screening_kernels import squared_distances
+            from modelweld.fit.screening.screening_kernels import sum_squares
 
-            squares = squared_distances(self.stack.values, self.centre, np.where(measured, self.scale, np.inf))
+            squares = sum_squares(self.stack.values, self.centre, np.where(measured, self.scale, np.inf))
             np.sqrt(squares / number, out=self.distance)
             return number
         for block, _ in blocks_of_sites(self.stack):

@@ -33,7 +33,7 @@ def squares_by_site(X, offsets, centre):
 
 
 @exact
-def squared_distances(X, centre, unit):
+def sum_squares(X, centre, unit):
     """Sum over columns of squared differences from the centre (D,), each in a unit of its own (D,), of each value."""
     N, D = X.shape
     squares = np.zeros(N)

@@ -34,17 +34,17 @@ values are joined (`fit.search.split_rules`)."""
 def screens_of(plan: Plan, refit: Refit) -> list[Screen]:
     """The screens of a plan, the first one outermost."""
     asked: dict[Screen, bool | str] = {
-        unobserved: plan.search != "plain",
+        exclude_unobserved: plan.search != "plain",
         duplicates: plan.search != "plain" and plan.duplicates,
-        oversized: plan.outliers,
-        partial(shifted, refit=refit): plan.outliers,
+        exclude_oversized: plan.outliers,
+        partial(exclude_shifted, refit=refit): plan.outliers,
         oversplit: plan.splits,
-        outliers: plan.outliers,
+        exclude_outliers: plan.outliers,
     }
     return [screen for screen, wanted in asked.items() if wanted]
 
 
-def unobserved(values: SetValues, fit: Fit) -> Matching:
+def exclude_unobserved(values: SetValues, fit: Fit) -> Matching:
     """Exclude rows that were not observed, or repeat another of their site (dead units).
 
     They would be atoms at every site that has some. Where no row was observed, all are kept.
@@ -88,7 +88,7 @@ def count_repetitions(stacks: Sequence[Stack], numbers: Index) -> Index:
     return before
 
 
-def oversized(values: SetValues, fit: Fit) -> Matching:
+def exclude_oversized(values: SetValues, fit: Fit) -> Matching:
     """Exclude sites that send far more values than others.
 
     Ten thousand values are as many chances to lie near something by accident, and matching them takes minutes;
@@ -98,7 +98,7 @@ def oversized(values: SetValues, fit: Fit) -> Matching:
     if not found.size:
         return fit(values)
     keep = ~np.isin(group_of_values(values.offsets), found)
-    matching = restore(values, oversized(values.keep(keep), fit), keep)
+    matching = restore(values, exclude_oversized(values.keep(keep), fit), keep)
     return matching.say(*(describe_oversized(values.sites[j], int(sizes[j]), sizes) for j in found.tolist()))
 
 
@@ -129,7 +129,7 @@ def find_oversized(sizes: Index) -> Index:
     return np.flatnonzero(sizes >= max(OVERSIZED * float(np.median(filled)), FEWEST_OF_OVERSIZED))
 
 
-def outliers(values: SetValues, fit: Fit) -> Matching:
+def exclude_outliers(values: SetValues, fit: Fit) -> Matching:
     """Exclude gross outliers. Only values that have places can be far from others: other arrays do not decide."""
     real = [i for i, family in enumerate(values.families) if has_places(family)]
     if not real:
@@ -150,7 +150,7 @@ def oversplit(values: SetValues, fit: Fit) -> Matching:
     return matching.say(*name_oversplit(matching, values.sites)) if matching.splits is not None else matching
 
 
-def shifted(values: SetValues, fit: Fit, refit: Refit) -> Matching:
+def exclude_shifted(values: SetValues, fit: Fit, refit: Refit) -> Matching:
     """Exclude whole sites that are off by a constant; the others are fitted on.
 
     Such a site's values lie among honest ones, so nothing is wrong with any of them alone, but hardly any is shared,

@@ -15,6 +15,7 @@ import scipy
 from modelweld.core.board import Board
 from modelweld.core.family import Family, sum_by_atom
 from modelweld.core.matching import Matching
+from modelweld.core.plan import MOST_SWEEPS
 from modelweld.core.prior import BetaBernoulli
 from modelweld.core.values import Array, Flags, Index, SetValues, Stack, blocks, group_of_values
 from modelweld.errors import Finding, OutlierWarning
@@ -27,12 +28,6 @@ from modelweld.progress import report_progress
 
 FEWEST_SHIFTED = 3
 """Values that must agree on a shift before it explains a site: two always agree about something."""
-
-SHIFT_ROUNDS = 20
-"""Rounds of matching and shifting in turn; they settle in a few."""
-
-WEIGHT_ROUNDING = 1e-9
-"""Share of an atom's weight below which what is left after a subtraction is rounding."""
 
 
 def describe_shifted(site: str, matched: int, size: int) -> Finding:
@@ -156,12 +151,12 @@ def shifts_of(
         own = x.weight(board, out.values)
         mine = sum_by_atom(own, out.where, len(out.atoms)) if out.in_fragments else own[np.argsort(out.where)]
         total = x.total[out.atoms]
-        others = np.where(total - mine > WEIGHT_ROUNDING * total, total - mine, 0.0)
+        others = np.where(total - mine > np.sqrt(np.finfo(float).eps) * total, total - mine, 0.0)
         about = (x.spread / (1 + x.spread / x.noise * others))[out.where]
         known = (own > 0) & ((others > 0) & (out.holders > 0)[:, None])[out.where]
         variance = x.noise / np.where(own > 0, own, 1.0) + about
         off = board.stacks[x.number].values[out.values] - left[x.number][out.where]
-        mean, z = _weighted_offset(off, np.where(known, 1 / variance, 0.0), x.deviation, out.site, J)
+        mean, z = _average_offset(off, np.where(known, 1 / variance, 0.0), x.deviation, out.site, J)
         means.append(mean)
         zs.append(z)
     found = [Shift(mean, z) for mean, z in zip(np.hstack(means), np.hstack(zs), strict=True)]
@@ -194,7 +189,7 @@ def explaining_shift(board: Board, places: list[Shiftable], out: Without, fitted
     site = _Site.of(board, places, out, left)
     unshifted = site.fit(np.zeros(site.y.shape[1]))
     shift, pairs = np.zeros(site.y.shape[1]), unshifted.pairs
-    for _ in range(SHIFT_ROUNDS):
+    for _ in range(MOST_SWEEPS):
         shift = np.median(site.y[pairs[0]] - site.atoms[pairs[1]], axis=0)
         fit = site.fit(shift)
         if np.array_equal(fit.pairs, pairs):
@@ -207,7 +202,7 @@ def explaining_shift(board: Board, places: list[Shiftable], out: Without, fitted
         return None
     off = site.y[fit.pairs[0]] - site.atoms[fit.pairs[1]]
     inverse = np.where(fits[:, None], 1 / site.matched[fit.pairs[0]], 0.0)
-    [mean], [z] = _weighted_offset(off, inverse, site.deviation, np.zeros(len(off), dtype=np.int64), 1)
+    [mean], [z] = _average_offset(off, inverse, site.deviation, np.zeros(len(off), dtype=np.int64), 1)
     return Shift(mean, z, int(fits.sum()))
 
 
@@ -287,7 +282,7 @@ def _typical_inverse(stack: Stack, noise: Array, inflation: float) -> Array:
     return typical
 
 
-def _weighted_offset(off: Array, inverse: Array, deviation: Array, site: Index, J: int) -> tuple[Array, Array]:
+def _average_offset(off: Array, inverse: Array, deviation: Array, site: Index, J: int) -> tuple[Array, Array]:
     """Means (J, D) over each site's values of offsets with these inverse variances, in deviations, and over their
     standard errors.
     """

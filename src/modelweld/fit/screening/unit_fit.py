@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 
 from modelweld.core.values import Array, Index
-from modelweld.errors import Finding, NamesWarning, UnitsWarning
+from modelweld.errors import SHOWN, Finding, NamesWarning, UnitsWarning
 from modelweld.fit.screening.units import (
     EACH_MORE,
     FAHRENHEIT,
@@ -62,9 +62,6 @@ NAMES = (
 NEAR = 1.15
 """Factor within which a factor is one of those: sites that differ by themselves blur it by about so much."""
 
-MOST_LISTED = 4
-"""Features of a site that are spelt out where many are off by the same factor."""
-
 COLDEST, WARMEST = -60.0, 60.0
 """Means in degrees Celsius between which a feature may be a temperature."""
 
@@ -95,16 +92,16 @@ class OtherUnit(NamedTuple):
     def why(self) -> str:
         """Which units that would be: all that are about as likely."""
         if self.offset:
-            return f"degrees {' for '.join(_turned('Fahrenheit', 'Celsius', self.factor))}"
+            return f"degrees {' for '.join(_order_units('Fahrenheit', 'Celsius', self.factor))}"
         times = max(self.factor, 1 / self.factor)
         near = sorted(
-            (abs(np.log(times / factor)), " for ".join(_turned(small, large, self.factor)))
+            (abs(np.log(times / factor)), " for ".join(_order_units(small, large, self.factor)))
             for factor, small, large in NAMES
         )
         return ", or ".join(name for off, name in near if off < np.log(NEAR)) or "another unit"
 
 
-def _turned(small: str, large: str, factor: float) -> tuple[str, str]:
+def _order_units(small: str, large: str, factor: float) -> tuple[str, str]:
     return (small, large) if factor > 1 else (large, small)
 
 
@@ -116,8 +113,8 @@ def describe(found: Sequence[OtherUnit], features: Sequence[str], site: str, oth
     >>> print(describe([OtherUnit(0, 0, 1000.0, 0.0)], ["'mass'"], "a", "b"))  # doctest: +ELLIPSIS
     site 'a' or 'b': 'mass' is about 1,000 times larger at 'a' than at 'b', mean and deviation alike: grams for ...
     """
-    one, more = found[0], len(features) - MOST_LISTED
-    named = ", ".join(features[:MOST_LISTED]) + (f" and {more} more features" if more > 0 else "")
+    one, more = found[0], len(features) - SHOWN
+    named = ", ".join(features[:SHOWN]) + (f" and {more} more features" if more > 0 else "")
     verb = "is" if len(features) == 1 else "are"
     who, what, without = f"site {site!r}", one.what, f", or leave it out, fusion.remove({site!r}, from_scratch=True)"
     if other:
@@ -155,7 +152,7 @@ def find_swapped(sites: Sites) -> list[Swapped]:
     if not suspects:
         return []
     price = LEAST_GAIN_OF_ORDER + np.log(J * D)
-    m, log_s, at, (v_m, v_s) = sites.mean, np.log(sites.deviation), sites.medians, sites.allowed(sites.medians)
+    m, log_s, at, (v_m, v_s) = sites.mean, np.log(sites.deviation), sites.medians, sites.allow(sites.medians)
     expected = (at.mean, at.deviation**2 * v_m, np.log(at.deviation), v_s)
     found = []
     for j in suspects:
@@ -208,13 +205,13 @@ def name_other_units(
         compared = None
     reasons = []
 
-    def called(feature: int) -> str:
+    def name_feature(feature: int) -> str:
         return f"dimension {feature}" if names is None else repr(names[feature])
 
     for one in mixed:
         site = known[one.site][0]
         if only is None or site == only:
-            reasons.append(Finding(describe_swapped([called(d) for d in one.moved], sites[site]), NamesWarning))
+            reasons.append(Finding(describe_swapped([name_feature(d) for d in one.moved], sites[site]), NamesWarning))
     alike: dict[tuple[int, str], list[OtherUnit]] = defaultdict(list)
     for found in find_other_units([t for _, t in known], compared, plain=not (models and models[0].kind)):
         site = known[found.site][0]
@@ -223,7 +220,7 @@ def name_other_units(
         if (only is None or site == only or len(known) == 2) and not (any(said) and said[site] and sum(said) > 1):
             alike[site, found.why].append(found)
     for (site, _), together in alike.items():
-        features = [called(one.feature) for one in together]
+        features = [name_feature(one.feature) for one in together]
         other = next(sites[j] for j, _ in known if j != site) if len(known) == 2 else ""
         reasons.append(Finding(describe(together, features, sites[site], other), UnitsWarning))
     return tuple(reasons)
@@ -322,7 +319,7 @@ def explain(sites: Sites, *, predict: bool = True) -> tuple[Explained, Explained
 def _explain(sites: Sites, at: Expected) -> Explained:
     """X(1, 0) - X(f, o) of the best f and o, less what is asked of it; of what fits as it is, not even asked."""
     m = sites.mean
-    v_m, v_s = sites.allowed(at)
+    v_m, v_s = sites.allow(at)
     null = sites.misfit if at is sites.medians else sites.misfit_of(at, v_m, v_s)
     gain, factor, offset = np.full(m.shape, -np.inf), np.ones(m.shape), np.zeros(m.shape)
     site, feature = np.nonzero(may_be_other_units(null))
@@ -341,7 +338,7 @@ def _explain_each(each: list[Array], site: Index, chance: float) -> tuple[Array,
     """Gain, factor and offset (n,) of the best other unit of each of n features of some sites."""
     m, M, S, log_s, v_m, v_s, null, by_nature, by_others = each
 
-    def left(log_f: Array, offset: float) -> Array:
+    def measure_misfit(log_f: Array, offset: float) -> Array:
         off = ((m - offset) * np.exp(-log_f) - M) / S
         return np.asarray((log_s - log_f) ** 2 / v_s + off**2 / v_m)
 
@@ -349,7 +346,7 @@ def _explain_each(each: list[Array], site: Index, chance: float) -> tuple[Array,
     natural, as_others, zero = null, null, np.finfo(float).eps
     for log_f in _factors(m, M, log_s):
         for part in PARTS:
-            rest, squared = left(part * log_f, 0.0), (part * log_f) ** 2
+            rest, squared = measure_misfit(part * log_f, 0.0), (part * log_f) ** 2
             natural = np.fmin(natural, rest + squared / np.maximum(by_nature**2, zero))
             as_others = np.fmin(as_others, rest + squared / np.maximum(by_others, zero))
             least = np.fmin(least, rest)
@@ -360,7 +357,7 @@ def _explain_each(each: list[Array], site: Index, chance: float) -> tuple[Array,
     f, o = FAHRENHEIT
     for times, off, celsius in ((f, o, M), (1 / f, -o / f, m)):
         warm = (celsius > COLDEST) & (celsius < WARMEST)
-        rest = np.where(warm, left(np.full(m.shape, np.log(times)), off), np.inf)
+        rest = np.where(warm, measure_misfit(np.full(m.shape, np.log(times)), off), np.inf)
         closer = (rest < best) & (rest < least + MOST_LEFT)
         own = np.where(closer, natural - rest, 0.0)
         further = np.maximum(own - EACH_MORE, 0.0)

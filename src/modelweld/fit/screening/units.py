@@ -180,9 +180,9 @@ class Sites:
     @cached_property
     def misfit(self) -> Array:
         """X(1, 0) by what most others have (J, D)."""
-        return self.misfit_of(self.medians, *self.allowed(self.medians))
+        return self.misfit_of(self.medians, *self.allow(self.medians))
 
-    def allowed(self, at: Expected) -> tuple[Array, Array]:
+    def allow(self, at: Expected) -> tuple[Array, Array]:
         """v_m and v_s with what sites differ by anyway, the site's own and the others' middle's, and by chance."""
         anyway = BY_THEMSELVES**2 * (1 + 1 / max(len(self.mean) - 1, 1))
         return at.of_mean + anyway + self.chance[:, :1], at.of_deviation + anyway + self.chance[:, 1:]
@@ -215,12 +215,12 @@ def expect_medians(sites: Sites) -> Expected:
     m, log_s = sites.mean[others], np.log(sites.deviation)[others]
     M, log_S = middle(m), middle(log_s)
     S = np.exp(log_S)
-    found = (M, S, _squared(m - M) / S**2, _squared(log_s - log_S))
+    found = (M, S, _square_deviation(m - M) / S**2, _square_deviation(log_s - log_S))
     mean, deviation, of_mean, of_deviation = (np.broadcast_to(x, sites.mean.shape) for x in found)
     return Expected(mean, deviation, of_mean, of_deviation, LARGER_BY_NATURE)
 
 
-def _squared(off: Array) -> Array:
+def _square_deviation(off: Array) -> Array:
     return (MAD_TO_DEVIATION * middle(np.abs(off))) ** 2
 
 
@@ -236,7 +236,7 @@ def expect_predictions(sites: Sites, plain: Expected) -> Expected | None:
         off = np.clip((sites.mean - M) / S, 1 - FAR, FAR - 1)
         predicted = M + S * (np.nan_to_num(off) @ slopes.T)
         own = predicted[j] if len(others) < J else predicted
-        rows.append([own, _squared((sites.mean - predicted)[others]) / S**2])
+        rows.append([own, _square_deviation((sites.mean - predicted)[others]) / S**2])
     mean, of_mean = (x[0] if len(rows) == 1 else x for x in map(np.stack, zip(*rows, strict=True)))
     return plain._replace(mean=mean, of_mean=of_mean, by_nature=LARGER_THAN_PREDICTED)
 
@@ -331,7 +331,7 @@ def expectations(sites: Sites, *, predict: bool) -> list[Expected]:
 
 def _may_be_explained(sites: Sites, at: Expected) -> bool:
     """Whether some feature misfits by enough, and a factor that is large enough, or degrees, could fit it."""
-    v_m, v_s = sites.allowed(at)
+    v_m, v_s = sites.allow(at)
     null, log_s = sites.misfit_of(at, v_m, v_s), np.log(sites.deviation / at.deviation)
     (f, o), off = FAHRENHEIT, np.maximum(np.log(LEAST_FACTOR) - np.abs(log_s), 0.0)
     may = (null > LEAST_GAIN + by_chance(null)) & (off**2 / v_s < MOST_LEFT)

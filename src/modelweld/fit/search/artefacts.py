@@ -28,6 +28,7 @@ stay those of the fit, the objective is that of the answer. A blend is excluded,
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from modelweld.core.board import Board
@@ -106,8 +107,6 @@ def join_shadows(board: Board, found: list[Artefact]) -> tuple[Board, list[Artef
 
 def _as_shadows(board: Board, arrays: list[Location], held: NDArray[np.bool_]) -> Array:
     """Log score of every atom as a shadow of every other: (K, K)."""
-    from scipy.special import betaln
-
     assert board.fragments is not None
     K, J = held.shape
     both = held.astype(np.float64) @ held.T
@@ -115,7 +114,7 @@ def _as_shadows(board: Board, arrays: list[Location], held: NDArray[np.bool_]) -
     others = board.counts[:, None] - both
     score = np.log(board.fragments.delta) * np.ones((K, K))
     for (a, b), number, of in ((HELD_BY_HOLDERS, both, n_p), (HELD_BY_OTHERS, others, J - n_p)):
-        score += betaln(a + number, b + of - number) - betaln(a, b)
+        score += scipy.special.betaln(a + number, b + of - number) - scipy.special.betaln(a, b)
     for x, sums in zip(arrays, board.sums, strict=True):
         apart = _fragments_apart(board, x)
         for p in track(range(K), "looking for fragments", K):
@@ -177,8 +176,6 @@ def _between(arrays: list[Location], i: int, atoms: Index) -> Array:
 
         exp(-(C - B m) / 2) sqrt(2 pi / A) [Phi((1 - m) sqrt A) - Phi(-m sqrt A)].
     """
-    from scipy.special import ndtr
-
     K = len(atoms)
     A, B, C, peak = np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), 0.0
     for x in arrays:
@@ -192,7 +189,11 @@ def _between(arrays: list[Location], i: int, atoms: Index) -> Array:
     A = np.where(A > 0, A, 1.0)  # an atom and itself
     root, middle = np.sqrt(A), B / A
     low, high = -middle * root, (1 - middle) * root
-    inside = np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))  # the tail that does not cancel
+    inside = np.where(
+        low > 0,
+        scipy.special.ndtr(-low) - scipy.special.ndtr(-high),
+        scipy.special.ndtr(high) - scipy.special.ndtr(low),
+    )  # the tail that does not cancel
     with np.errstate(divide="ignore"):
         density = peak - 0.5 * (C - B * middle) + 0.5 * np.log(2 * np.pi / A) + np.log(inside)
     return np.where(np.triu(np.ones((K, K), dtype=bool), 1), density, -np.inf)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 
 from modelweld.core.algorithm1 import Movable, is_same_partition
 from modelweld.core.board import Board
@@ -125,8 +126,6 @@ def certainty(board: Board) -> float:
 
     A fragment is taken out of its atom and compared with it and all other atoms, all equally probable beforehand.
     """
-    from scipy.special import logsumexp
-
     _, held, fragments = np.unique(
         np.stack([board.labels, board.group]), axis=1, return_inverse=True, return_counts=True
     )
@@ -140,7 +139,7 @@ def certainty(board: Board) -> float:
         gain[row] = rest.log_predictive(i, atoms)[0]
         rest.put_back(before)
     own = gain[np.arange(len(among)), board.labels[among]]
-    return float(np.quantile(np.exp(own - logsumexp(gain, axis=1)), DOUBTFUL_SHARE))
+    return float(np.quantile(np.exp(own - scipy.special.logsumexp(gain, axis=1)), DOUBTFUL_SHARE))
 
 
 def join_fragments(whole: Movable) -> list[Index]:
