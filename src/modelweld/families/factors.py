@@ -8,9 +8,8 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import Signless
+from modelweld.core.family import LOG_2, Signless, mirrored, upright
 from modelweld.core.random_effects import Effects
-from modelweld.core.signs import LOG_2, mirrored, upright
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Embeds, first_row
@@ -41,7 +40,7 @@ class Factors(Signless, Embeds, Gaussian):
     Notes
     -----
     A row is that of `Gaussian`, measured from zero, and one number more: whether anything was seen. Signs are found
-    with the matching, by one objective (`modelweld.core.signs`): the evidence of n values with the signs at
+    with the matching, by one objective (`modelweld.core.family`): the evidence of n values with the signs at
     which it is highest, less (n - 1) log 2.
 
     Examples
