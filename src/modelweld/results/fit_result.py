@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -33,6 +34,7 @@ class Recipe(NamedTuple):
     fuse: Callable[[Sequence[Any], Sequence[str]], FitResult]
 
 
+@dataclass(eq=False, repr=False)
 class FitResult:
     """Models, sites, matchings and settings: what stands behind a `Fusion`, and what the rooms work with.
 
@@ -50,39 +52,17 @@ class FitResult:
         The site that was added last, and the fit before that.
     """
 
-    def __init__(
-        self,
-        given: Sequence[Any],
-        sites: Sequence[str],
-        matchings: Mapping[str, Matching],
-        settings: Mapping[str, Any] | None = None,
-        recipe: Recipe | None = None,
-    ) -> None:
-        self.given = given
-        self.sites = list(sites)
-        self.matchings = dict(matchings)
-        self.settings = dict(settings or {})
-        self.recipe = recipe
-        self.before: tuple[str, FitResult] | None = None
-        self._made: dict[tuple[Any, ...], Any] = {}
+    given: Sequence[Any]
+    sites: list[str]
+    matchings: dict[str, Matching]
+    settings: dict[str, Any] = field(default_factory=dict)
+    recipe: Recipe | None = None
+    before: tuple[str, FitResult] | None = None
+    _made: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
-    def with_(
-        self,
-        *,
-        given: Sequence[Any] | None = None,
-        sites: Sequence[str] | None = None,
-        matchings: Mapping[str, Matching] | None = None,
-        settings: Mapping[str, Any] | None = None,
-        recipe: Recipe | None = None,
-    ) -> FitResult:
+    def with_(self, **others: Any) -> FitResult:
         """The same with other models, sites, matchings or settings; how it was made is not known then, unless given."""
-        return FitResult(
-            self.given if given is None else given,
-            self.sites if sites is None else sites,
-            self.matchings if matchings is None else matchings,
-            self.settings if settings is None else settings,
-            recipe,
-        )
+        return replace(self, **{"recipe": None, "before": None, "_made": {}, **others})
 
     @cached_property
     def models(self) -> list[LocalModel]:
