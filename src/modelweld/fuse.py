@@ -118,7 +118,7 @@ def _fuse_received(asked: Request, given: Sequence[Any], names: Sequence[str]) -
         for stage in MODEL_STAGES if models else ARRAY_STAGES:
             job = stage(job)
     recipe = Recipe(given, partial(_fuse_received, asked))
-    return FitResult(job.sites, names, job.matchings_with_reasons(), asked.spell(), recipe)
+    return FitResult(job.sites, list(names), job.matchings_with_reasons(), asked.spell(), recipe)
 
 
 def _numbers(model: Any) -> int:
