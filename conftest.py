@@ -49,7 +49,7 @@ def keep_compiled_code_in_step() -> None:
 
 keep_compiled_code_in_step()  # before anything imports numba, which reads the variable then
 
-ENGINES = {"federate/nvflare": "nvflare", "federate/flower*": "flwr", "shards/dask": "distributed"}
+ENGINES = {"federate/nvflare": "nvflare", "federate/flower*": "flwr", "shards/engine": "distributed"}
 """Modules -> the library they are made for, which must be there even to look for examples."""
 
 collect_ignore = ["tests/adapted", "tests/cases"]
@@ -68,7 +68,7 @@ NEEDS = {
     "gensim": "topics",
     "federate.flower": "flower",
     "federate.nvflare": "nvflare",
-    "shards.dask": "dask",
+    "shards.engine": "dask",
     "private_centres": "dp",
 }
 """Part of the name of a module or function -> the extra its examples need."""
