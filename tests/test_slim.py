@@ -17,8 +17,8 @@ from modelweld import (
     load,
     simulate,
 )
+from modelweld.revision.slim_fusion import SlimFusion
 from modelweld.shards import fuse_shards, group_sites
-from modelweld.slim_fusion import SlimFusion
 from oracles import believing
 from shared import baselines
 

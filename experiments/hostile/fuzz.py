@@ -36,7 +36,7 @@ from modelweld import InputError
 from modelweld.federate import unpack
 from modelweld.files import load, read_sites
 from modelweld.files.limits import FAULT
-from modelweld.slim_fusion import SlimFusion
+from modelweld.revision.slim_fusion import SlimFusion
 
 ROOT = Path(__file__).parents[2]
 """Of the repository: records name files within it."""

@@ -20,8 +20,8 @@ from modelweld.results.diagnostics.merge_value import MergeVerdict, worth_mergin
 from modelweld.results.diagnostics.notes import Diagnosis
 from modelweld.results.diagnostics.sites import FALSE_ALARMS, SiteDiagnostics, diagnose
 from modelweld.results.fit_result import FitResult
-from modelweld.revision import with_site, without_site
-from modelweld.slim_fusion import SlimFusion, slim
+from modelweld.revision.add_remove import with_site, without_site
+from modelweld.revision.slim_fusion import SlimFusion, slim
 from modelweld.threads import on_one_thread
 from modelweld.time.evolution import Evolution
 

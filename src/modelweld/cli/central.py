@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import modelweld.files.limits
     import modelweld.report.page
     from modelweld.fusion import Fusion
-    from modelweld.slim_fusion import SlimFusion
+    from modelweld.revision.slim_fusion import SlimFusion
 
 FusionFile = Annotated[Path, typer.Argument(help="A fusion, as `modelweld fuse` writes it.")]
 Target = Annotated[Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")]

@@ -19,8 +19,8 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import site_names
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.progress import track
+from modelweld.revision.slim_fusion import SlimFusion
 from modelweld.site.export import open_model as open_model
-from modelweld.slim_fusion import SlimFusion
 
 
 def expand_patterns(given: Sequence[str]) -> list[Path]:

@@ -12,7 +12,7 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.report.text import Content, several
 from modelweld.report.verdicts import CAVEAT, judge_matches, list_gains, state_confidence
 from modelweld.results.diagnostics.sites import FALSE_ALARMS, TOO_FEW
-from modelweld.slim_fusion import SlimFusion
+from modelweld.revision.slim_fusion import SlimFusion
 
 
 def describe(thing: LocalModel | Fusion | SlimFusion) -> Content:

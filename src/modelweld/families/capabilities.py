@@ -250,7 +250,7 @@ def embed_values(family: Family, values: Array) -> Array | None:
     return values if has_places(family) else None
 
 
-# Asked of results (`modelweld.results.posterior`, `modelweld.slim_fusion`).
+# Asked of results (`modelweld.results.posterior`, `modelweld.revision.slim_fusion`).
 
 
 class Drawable:

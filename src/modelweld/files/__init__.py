@@ -23,7 +23,7 @@ from modelweld.inputs.local_model import LocalModel
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-    from modelweld.slim_fusion import SlimFusion
+    from modelweld.revision.slim_fusion import SlimFusion
 
 __all__ = ["load", "read_any", "read_sites", "save"]
 
@@ -60,7 +60,7 @@ def save(thing: LocalModel | Fusion | SlimFusion, path: str | os.PathLike[str], 
     """
     if isinstance(thing, LocalModel):
         return save_site(thing, path, force=force)
-    from modelweld.slim_fusion import SlimFusion
+    from modelweld.revision.slim_fusion import SlimFusion
 
     if isinstance(thing, (modelweld.Fusion, SlimFusion)):
         return thing.save(path, force=force)

@@ -19,7 +19,7 @@ from modelweld.inputs.local_model import check_finite
 from modelweld.inputs.sets import stack_of
 
 if TYPE_CHECKING:
-    from modelweld.slim_fusion import SlimFusion
+    from modelweld.revision.slim_fusion import SlimFusion
 
 
 def save_slim(slim: SlimFusion, path: str | os.PathLike[str], *, force: bool) -> Path:
@@ -49,7 +49,7 @@ def _content(slim: SlimFusion) -> tuple[dict[str, Tensor], str]:
 
 def load_slim(file: Tensors, manifest: Entry) -> SlimFusion:
     """The slim fusion that was saved."""
-    from modelweld.slim_fusion import SlimFusion
+    from modelweld.revision.slim_fusion import SlimFusion
 
     ledger = Ledger(file, manifest["sha256"])
     families: dict[Key, Family] = {}

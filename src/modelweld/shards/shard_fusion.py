@@ -15,10 +15,10 @@ from modelweld.errors import InputError
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.results.fit_result import FitResult
+from modelweld.revision.slim_fusion import SlimFusion
 from modelweld.shards.engine import Engine, Moved
 from modelweld.shards.fit import Atoms, board_of
 from modelweld.shards.shard import ASIDE, TWIN, Shard
-from modelweld.slim_fusion import SlimFusion
 
 CERTAIN = 1e9
 """Nats by which a value that repeats another belongs to an atom that is there rather than to a new one."""
