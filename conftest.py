@@ -62,7 +62,7 @@ NEEDS = {
     "hmmlearn": "hmm",
     "estimated_hmms": "hmm",
     "fit_hmm": "hmm",
-    "families.own.density": "jax",
+    "families.own.quadrature": "jax",
     "gpytorch": "gp",
     "torch_sequential": "torch",
     "gensim": "topics",

@@ -20,6 +20,7 @@ import adapted
 import modelweld
 from cases import collected
 from modelweld import BetaBernoulli, BirthDeath, InputError, LocalModel, Spectrum, fuse
+from modelweld.core.family import learn_from_values
 from modelweld.files import load, read_any, read_sites, save
 from modelweld.files.fusion_file import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.manifest import schema, violation
@@ -1026,8 +1027,9 @@ def test_a_fusion_says_what_was_asked_for(path):
     assert again.settings == fusion.settings
     assert fusion.settings["families"] == "Gaussian(noise=0.5, shape='full')"
     assert fusion.settings["prior"] == "BetaBernoulli(gamma0=3.0)"
-    plain = {name: value for name, value in fusion.settings.items() if name not in ("families", "prior")}
-    assert_same_fusion(fuse(sites, family, prior, **plain), again)
+    assert fusion.settings["search"] == "Search(effort='plain', max_sweeps=50)"
+    plain = {name: value for name, value in fusion.settings.items() if name not in ("families", "prior", "search")}
+    assert_same_fusion(fuse(sites, family, prior, search=modelweld.Search("plain", max_sweeps=50), **plain), again)
     assert again.remove(0).add(sites[0]).settings == {**fusion.settings, "revised": 2}
     assert kmeans_matching(sites, 5).settings == {}
 
@@ -1115,7 +1117,7 @@ def test_wrong_slim_fusions_are_refused(path, changes, message):
 def test_every_family_comes_back_bit_for_bit(name):
     case = collected()[name]
     drawn = case.draw([3, 2, 2], np.random.default_rng(0))
-    learned = case.family.learn(drawn.stack, drawn.labels, drawn.sums(case.family))
+    learned = learn_from_values(case.family, drawn.stack, drawn.labels, drawn.sums(case.family))
     for family in (case.family, learned, case.untaught()):
         kept = {}
 

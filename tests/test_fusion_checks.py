@@ -124,6 +124,6 @@ def test_arrays_that_do_not_run_over_a_set_are_not_matched_by_it(tmp_path):
 def test_plain_arrays_are_of_one_set_of_one_name(tmp_path):
     """Seed 10146594 of the fuzzed fusions: a set of another name loaded, and failed when it was diagnosed."""
     fusion = fuse([np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10 for j in range(3)])
-    fusion.matchings = {" ": fusion.matching}
+    fusion._fit.matchings = {" ": fusion.matching}
     with pytest.raises(InputError, match="its matching of set ' ' is not of the sites it holds"):
         load(fusion.save(tmp_path / "fusion.safetensors"))

@@ -160,7 +160,7 @@ def noisy_sites(errors=False, J=6, seed=0):
 
 def test_hyperparameters_are_drawn_too():
     posterior = modelweld.fuse(noisy_sites(errors=True)).posterior.sample(draws=50, chains=2)
-    drawn = posterior.diagnosis.hyperparameters
+    drawn = posterior.hyperparameters
     assert {"noise", "spread", "mean", "a", "b", "expected_atoms", "background"} <= set(drawn)
     assert drawn["noise"].shape == (2, 50, 2)
     for what in ("noise", "spread", "a", "b"):
@@ -196,7 +196,7 @@ def test_outliers_stay_out_of_the_chains():
     assert not fusion.matching.kept[5]
     posterior = fusion.posterior.sample(draws=20, chains=2)
     assert (posterior.labels == posterior.labels[..., [5]]).sum(-1).max() == 1
-    assert posterior.diagnosis.hyperparameters["spread"].max() < 1e3
+    assert posterior.hyperparameters["spread"].max() < 1e3
     assert fusion.confidence()[0][5] == 1.0
 
 

@@ -1,5 +1,7 @@
 """What people do at first, and what they are told: rule, fact and remedy, never somebody else's traceback."""
 
+from operator import attrgetter
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -51,13 +53,13 @@ def test_a_mapping_names_sites():
 
 
 @pytest.mark.parametrize("number", [99, 2, -3, -1, 0.5, None, True])
-@pytest.mark.parametrize("ask", ["remove", "site", "conditional"])
+@pytest.mark.parametrize("ask", ["remove", "posterior.site", "posterior.conditional"])
 def test_sites_that_are_not_there(number, ask):
     fusion = modelweld.fuse([[[0.0], [5.0]], [[0.1], [5.1]]])
     with pytest.raises(InputError, match=f"numbered from 0 to 1; there is no site {number}"):
-        getattr(fusion, ask)(number)
+        attrgetter(ask)(fusion)(number)
     with pytest.raises(InputError, match="there is no site 'north'; there are '0', '1'"):
-        getattr(fusion, ask)("north")
+        attrgetter(ask)(fusion)("north")
 
 
 def test_vocabularies_without_names():

@@ -82,7 +82,7 @@ def test_where_nothing_is_split_nothing_changes(name):
     values = simulate.SETS[name](seed=5).values
     now, whole = fuse(values), fuse(values, splits=False)
     assert np.array_equal(now.matching.stacked_labels, whole.matching.stacked_labels)
-    assert now.history == whole.history
+    assert now.diagnosis.history == whole.diagnosis.history
     assert now.atoms.tobytes() == whole.atoms.tobytes()
 
 

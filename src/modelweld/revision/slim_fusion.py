@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+import modelweld
 from modelweld.core.board import Board
 from modelweld.core.family import Conditional, Family, align_sign, find_misfit, gather, log_prior, rows_change
 from modelweld.core.prior import Prior
@@ -34,7 +35,6 @@ from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_
 from modelweld.errors import InputError
 from modelweld.families.capabilities import name_hyperparameters
 from modelweld.families.registry import misfit_error
-from modelweld.files.slim_file import save_slim
 from modelweld.inputs.alignment import check_models
 from modelweld.inputs.local_model import LocalModel, check_values
 from modelweld.inputs.sets import stack_of
@@ -198,7 +198,7 @@ class SlimFusion:
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
         self.check_sufficient()
-        return save_slim(self, path, force=force)
+        return modelweld.files.slim_file.save_slim(self, path, force=force)
 
     def learned(self) -> SlimFusion:
         """The same matching with hyperparameters learned from the sums; never lowers the objective."""

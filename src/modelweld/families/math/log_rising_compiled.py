@@ -1,4 +1,4 @@
-"""Sums of logarithms of rising factorials (`families.math.log_rising`) at the speed of numpy's logarithm.
+"""Sums of logarithms of rising factorials (`families.counts`) at the speed of numpy's logarithm.
 
 Log Gamma is Stirling's series from SHIFT on; smaller arguments are shifted up, log Gamma(z) = log Gamma(z + 8) -
 log(z (z + 1) ... (z + 7)). Compiled code prepares arguments and adds terms up; the logarithms between are numpy's,

@@ -94,10 +94,9 @@ def clip_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     Examples
     --------
     >>> axes = {"means": ("component", None), "variances": ("component", None)}
-    >>> sites = [
-    ...     LocalModel({"means": [[0.0]], "variances": [[v]]}, axes, auxiliary=["variances"]) for v in (1.0, 2.0, 9.0,
-    3.0) ... ]
-    >>> [site.arrays["variances"].item() for site in bound_spreads(sites, "abcd").sites]
+    >>> arrays = [{"means": [[0.0]], "variances": [[v]]} for v in (1.0, 2.0, 9.0, 3.0)]
+    >>> sites = [LocalModel(own, axes, auxiliary=["variances"]) for own in arrays]
+    >>> [site.arrays["variances"].item() for site in clip_spreads(sites, "abcd").sites]
     [1.0, 2.0, 9.0, 3.0]
     """
     result, reasons = list(sites), list[Finding]()

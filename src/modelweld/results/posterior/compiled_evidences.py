@@ -279,7 +279,7 @@ def _tilt(squared, order, steps, series):
 
 @exact
 def _own_directions(theta, row):
-    """`families.math.bessel.integrated`, of values of weight one."""
+    """`families.math.bessel.integrate_concentration`, of values of weight one."""
     D, base, of_base, log_kappa, diversity = int(theta[0]), theta[1], theta[2], theta[3], theta[4]
     n, nu, first, along, across = row[0], max((D - 1) / 2, 0.5), len(row) - D, 0.0, 0.0
     if n <= 0:
