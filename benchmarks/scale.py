@@ -66,8 +66,9 @@ def main() -> None:
     parser.add_argument("setting", choices=SETTINGS)
     J, size, L, D, threads = SETTINGS[parser.parse_args().setting]
     small, _ = draw(30, 50, 60, 50)
-    options = {"families": Gaussian(shape="scalar"), "prior": BetaBernoulli(), "search": "plain", "engine": "compiled"}
-    modelweld.fuse(small, **options, search=modelweld.Search(n_jobs=threads))  # warm up
+    options = {"families": Gaussian(shape="scalar"), "prior": BetaBernoulli()}
+    options["search"] = modelweld.Search("plain", engine="compiled", n_jobs=threads)
+    modelweld.fuse(small, **options)  # warm up
     before_data = resident()
     values, truth = draw(J, size, L, D)
     data = sum(v.nbytes for v in values)
@@ -75,7 +76,7 @@ def main() -> None:
     for run in range(RUNS):
         wall, cpu = time.perf_counter(), time.process_time()
         with Peak() as peak:
-            fusion = modelweld.fuse(values, **options, search=modelweld.Search(n_jobs=threads))
+            fusion = modelweld.fuse(values, **options)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         print(f"  run {run + 1}: {cpu:.2f} s CPU, {wall:.2f} s wall, {fusion.diagnosis.sweeps} sweeps")
     print(f"  K {fusion.K:,} of {L:,}, ARI {adjusted_rand(truth, fusion.labels):.4f}")

@@ -9,7 +9,7 @@ DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent)]
 
 import conftest  # noqa: E402, F401 - programs of the gallery use what tests have compiled already
-from tools import flow_map, gallery_order, house_map, records, reference_pages  # noqa: E402
+from tools import gallery_order, records, reference_pages  # noqa: E402
 
 import modelweld  # noqa: E402
 
@@ -21,8 +21,6 @@ version = release = modelweld.__version__
 # made anew by every build, from the code and the records
 records.write_pages(DOCS)
 reference_pages.write_pages(DOCS)
-house_map.write_picture(DOCS / "_static" / "house.svg")
-flow_map.write_picture(DOCS / "_static" / "flow.svg")
 
 extensions = [
     "sphinx.ext.autodoc",

@@ -24,8 +24,8 @@ from modelweld.core.family import learn_from_values
 from modelweld.files import load, read_any, read_sites, save
 from modelweld.files.fusion_file import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.manifest import schema, violation
-from modelweld.inputs.alignment import check_units
 from modelweld.inputs.local_model import OutOfRangeError
+from modelweld.inputs.sets import check_units
 from modelweld.kinds import hows, kind_of
 from modelweld.kinds.class_table import class_table
 from modelweld.kinds.components import components

@@ -68,3 +68,8 @@ def test_few_files_stand_beside_the_rooms():
 def test_every_room_says_what_it_is_for():
     rooms = [path for path in ROOT.rglob("__init__.py") if path.parent != ROOT]
     assert [str(path) for path in rooms if not path.read_text().startswith('"""')] == []
+
+
+def test_module_names_are_not_used_twice():
+    names = [path.stem for path in ROOT.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")]
+    assert [name for name in set(names) if names.count(name) > 1] == []

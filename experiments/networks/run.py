@@ -19,7 +19,7 @@ from modelweld.core.prior import BetaBernoulli
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
 from modelweld.fusion import Fusion
-from modelweld.inputs.alignment import align
+from modelweld.inputs.sets import align
 from modelweld.kinds.network import layers, like_sites, outputs, shares
 from modelweld.results.fit_result import FitResult
 from paired import paired

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,7 @@ class Parameters:
         return self._fit.signs
 
 
+@dataclass(eq=False, repr=False)
 class Fusion:
     """The result of `fuse`.
 
@@ -113,8 +115,7 @@ class Fusion:
     (3, [[0, 1], [1], [0, 2]])
     """
 
-    def __init__(self, fit: FitResult) -> None:
-        self._fit = fit
+    _fit: FitResult
 
     @property
     def sites(self) -> list[str]:

@@ -19,10 +19,9 @@ from modelweld.fit.screening.shared_rows import name_shared_rows
 from modelweld.fit.screening.unit_fit import name_other_units
 from modelweld.fit.screening.units import may_differ, totals_of_stack
 from modelweld.fit.static_matcher import match
-from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
 from modelweld.inputs.plain_tables import stack_arrays, times_of
-from modelweld.inputs.sets import Families, columns_of, families_by_set, stack_of
+from modelweld.inputs.sets import Families, check_units, columns_of, families_by_set, local_models, stack_of
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.kinds.kind import Kind
 from modelweld.time.matcher import match_in_time

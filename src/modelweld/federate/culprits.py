@@ -13,8 +13,8 @@ from modelweld.errors import InputError
 from modelweld.files.limits import first_line
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
-from modelweld.inputs.alignment import check_units
 from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.sets import check_units
 from modelweld.kinds import kind_of
 
 

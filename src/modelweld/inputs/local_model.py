@@ -51,7 +51,7 @@ class LocalModel:
         A name for messages and tables; it never influences the result.
     coordinates : mapping of str to sequence of str, optional
         Names of the entries along fixed coordinates, ``{"feature": ["age", "pressure"]}``. Sites are aligned by these
-        names before anything else: see `modelweld.inputs.alignment`.
+        names before anything else: see `modelweld.inputs.sets`.
     partial : sequence of str, optional
         Coordinates of which a site may lack entries (words, classes): it then has weight zero there. Others must have
         the same names everywhere.

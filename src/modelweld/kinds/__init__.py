@@ -18,8 +18,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from modelweld.errors import InputError, NamesWarning, warn_user
-from modelweld.inputs.alignment import local_models
 from modelweld.inputs.feature_names import check_measured, choose_names
+from modelweld.inputs.sets import local_models
 from modelweld.kinds.kind import Kind
 
 if TYPE_CHECKING:

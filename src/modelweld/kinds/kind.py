@@ -14,9 +14,9 @@ import numpy as np
 from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.fit.screening.units import Totals, totals_of_values
-from modelweld.inputs.alignment import check_models
 from modelweld.inputs.feature_names import spell_lacking
 from modelweld.inputs.local_model import SMALLEST_BESIDE, LocalModel
+from modelweld.inputs.sets import check_models
 
 if TYPE_CHECKING:
     from modelweld.core.family import Family

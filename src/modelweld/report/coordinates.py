@@ -19,8 +19,8 @@ from modelweld.inputs.clock import number_of, spell
 from modelweld.inputs.sets import columns_of
 from modelweld.report.text import DRAWN, LEVEL, Content, exact, group_word, round_digits, several, short
 from modelweld.time.evolution import timeline_board
-from modelweld.time.paths import interval
 from modelweld.time.timeline import places_of_values, smooth
+from modelweld.time.trajectories import interval
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -35,9 +35,8 @@ from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_
 from modelweld.errors import InputError
 from modelweld.families.capabilities import name_hyperparameters
 from modelweld.families.registry import misfit_error
-from modelweld.inputs.alignment import check_models
 from modelweld.inputs.local_model import LocalModel, check_values
-from modelweld.inputs.sets import stack_of
+from modelweld.inputs.sets import check_models, stack_of
 from modelweld.libraries import read
 from modelweld.results.fit_result import FitResult
 

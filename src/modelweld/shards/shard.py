@@ -36,10 +36,9 @@ from modelweld.families.capabilities import is_compilable
 from modelweld.fit.engines.choice import is_large
 from modelweld.fit.screening.clipping import clip_weights
 from modelweld.fuse import receive
-from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
 from modelweld.inputs.plain_tables import stack_arrays
-from modelweld.inputs.sets import families_by_set, stack_of
+from modelweld.inputs.sets import check_units, families_by_set, local_models, stack_of
 from modelweld.kinds import kind_of
 
 Source = str | os.PathLike[str] | Sequence[Any] | Callable[[], Any]

@@ -24,10 +24,9 @@ from modelweld.families import Gaussian
 from modelweld.files import read_any, save
 from modelweld.files.fused_model import read_skops
 from modelweld.files.limits import spell_bytes
-from modelweld.inputs.alignment import with_units
 from modelweld.inputs.local_model import LocalModel, counts_behind
 from modelweld.inputs.plain_tables import is_plain
-from modelweld.inputs.sets import families_by_set
+from modelweld.inputs.sets import families_by_set, with_units
 from modelweld.kinds import kind_of
 from modelweld.libraries import list_facts, read
 from modelweld.report.text import align_cells

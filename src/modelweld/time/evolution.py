@@ -24,9 +24,9 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import kind_of
 from modelweld.results.fit_result import FitResult
 from modelweld.time.matcher import timeline_of
-from modelweld.time.paths import Forecast, Lifetimes, Path, forecast, lifetimes, living_at, path
 from modelweld.time.stream import Stream
 from modelweld.time.timeline import Timeline, places_of_values, smooth
+from modelweld.time.trajectories import Forecast, Lifetimes, Path, forecast, lifetimes, living_at, path
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -12,7 +12,7 @@ from modelweld.inputs.clock import number_of, read_time, spell
 from modelweld.inputs.sets import stack_of
 from modelweld.kinds import align_again
 from modelweld.libraries import read_site
-from modelweld.time.paths import Filtered
+from modelweld.time.trajectories import Filtered
 
 if TYPE_CHECKING:
     from modelweld.results.fit_result import FitResult
