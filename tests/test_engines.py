@@ -23,7 +23,7 @@ from modelweld.fit.engines.compiled.assignment import (
 )
 from modelweld.fit.engines.compiled.scores import exact_scores, features_of, rounding, weigh
 from modelweld.fit.engines.compiled.settle import find_bounds
-from modelweld.fit.engines.compiled.settle import settled as is_settled
+from modelweld.fit.engines.compiled.settle import settle_groups as is_settled
 from modelweld.fit.search.moves import Pairs, dissolve, merge, merge_and_split
 from oracles import assignment_score
 
@@ -150,7 +150,7 @@ def test_rounding_is_bounded(draw, shape):
 @pytest.mark.parametrize("form", ["exact", "paper"])
 def test_settled_groups_are_settled(shape, form):
     """Whenever the triangle inequality settles a group, the best of all assignments changes nothing."""
-    settled = 0
+    settle_groups = 0
     for noise in (0.3, 0.8, 1.5, 2.5):
         for seed in range(4):
             sites = simulate.sparse(12, 8, 10, noise, 4.0, 1, 1, seed=seed).values
@@ -168,9 +168,9 @@ def test_settled_groups_are_settled(shape, form):
                     stack, own = board.stack, np.empty((3, L))
                     held = stack.values, stack.value_order, a, L, board.labels, board.atoms
                     if is_settled(*held, tables, bounds, *own):
-                        settled += 1
+                        settle_groups += 1
                         assert not reference(board).step(j)
-    assert settled > 20
+    assert settle_groups > 20
 
 
 def least_margin(board):

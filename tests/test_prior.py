@@ -104,7 +104,7 @@ def test_empirical_bayes_never_lowers_and_finds_the_maximum(seed):
     J = int(rng.integers(2, 30))
     counts, sizes = rng.integers(1, J + 1, rng.integers(1, 40)), np.full(J, 5)
     old = BetaBernoulli(*np.exp(rng.normal(0, 1, 2)), learning=True)
-    new = old.learned(counts, sizes)
+    new = old.learn(counts, sizes)
     best = new.log_prob(counts, sizes)
     assert best >= old.log_prob(counts, sizes)
     for _ in range(30):
@@ -112,4 +112,4 @@ def test_empirical_bayes_never_lowers_and_finds_the_maximum(seed):
         if -7 <= np.log(alpha) <= 7:
             assert BetaBernoulli(alpha, gamma0).log_prob(counts, sizes) <= best + 1e-4
     fixed = BetaBernoulli()
-    assert fixed.learned(counts, sizes) is fixed
+    assert fixed.learn(counts, sizes) is fixed

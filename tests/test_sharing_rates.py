@@ -8,7 +8,7 @@ import pytest
 import modelweld
 from modelweld.report.numbers import numbers_of
 from modelweld.results.posterior.draws import Posterior
-from modelweld.results.posterior.sharing_rates import chances, conditional_sharing, drawn_sharing, held_by
+from modelweld.results.posterior.sharing_rates import chances, conditional_sharing, draw_sharing, held_by
 
 OFFSETS = np.array([0, 2, 3, 5])
 FITTED = np.array([0, 1, 0, 0, 1])
@@ -22,7 +22,7 @@ def sites():
 
 def test_of_draws_that_are_the_matching_numbers_are_the_counts():
     posterior = Posterior(np.tile(FITTED + 7, (2, 5, 1)), np.full((2, 5), 2), np.zeros((2, 5)))
-    found = drawn_sharing(posterior, FITTED, OFFSETS, 0.9, "drawn")
+    found = draw_sharing(posterior, FITTED, OFFSETS, 0.9, "drawn")
     for numbers in (found.sites, found.expected, found.low, found.high):
         assert numbers.tolist() == [3, 2]
 
@@ -31,7 +31,7 @@ def test_of_draws_numbers_are_those_of_the_partners():
     # one draw has the second site's value elsewhere, another has no second atom
     draws = np.array([FITTED, FITTED, [0, 1, 1, 0, 2], [0, 0, 0, 1, 1]])[None]
     posterior = Posterior(draws, np.full((1, 4), 2), np.zeros((1, 4)))
-    found = drawn_sharing(posterior, FITTED, OFFSETS, 0.9, "drawn")
+    found = draw_sharing(posterior, FITTED, OFFSETS, 0.9, "drawn")
     assert found.expected.tolist() == [(3 + 3 + 2 + 2) / 4, (2 + 2 + 2 + 1) / 4]
     assert (found.low <= found.expected).all()
     assert (found.high >= found.expected).all()

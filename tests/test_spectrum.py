@@ -31,7 +31,7 @@ def test_learning_never_lowers_and_finds_the_maximum(seed):
     counts = np.concatenate([counts[counts > 0], np.ones(rng.integers(0, 30), dtype=np.int64), [1]]).astype(np.int64)
     sizes = np.full(J, max(1, counts.sum() // J))
     old = Spectrum(*np.exp(rng.normal(0, 1, 3)))
-    new = old.learned(counts, sizes)
+    new = old.learn(counts, sizes)
     supports = _supports(counts, sizes)
     best = _log_posterior(new, supports)
     assert best >= _log_posterior(old, supports)
@@ -68,10 +68,10 @@ def test_background_is_believed_in_only_where_it_pays():
     rng = np.random.default_rng(0)
     shared = rng.binomial(50, 0.4, 20)
     sizes = np.full(50, 9)
-    clean = Spectrum().learned(shared, sizes)
+    clean = Spectrum().learn(shared, sizes)
     assert clean.background == 0.0
     assert clean.background_probability(50) == 0.0
-    noisy = Spectrum().learned(np.concatenate([shared, np.ones(30, dtype=np.int64)]), sizes)
+    noisy = Spectrum().learn(np.concatenate([shared, np.ones(30, dtype=np.int64)]), sizes)
     assert noisy.background == pytest.approx(30 / 50, rel=0.1)
     assert noisy.background_probability(50) > 0.9
     assert _fit(_supports(shared, sizes), background=True).background == 0.0
@@ -101,6 +101,6 @@ def test_a_climb_along_a_ridge_reaches_the_bound():
     counts = np.array([61, 57, 56, *[55] * 7, *[54] * 4, 53, *[52] * 4, 51, 51, *[50] * 4, 48, 47, 46, 46, *[45] * 4])
     counts = np.append(counts, [44, 43, 43, 43, 42, 41, 39])
     sizes = np.full(80, counts.sum() // 80) + (np.arange(80) < counts.sum() % 80)
-    found = Spectrum().learned(counts, sizes)
+    found = Spectrum().learn(counts, sizes)
     assert found.a == pytest.approx(np.exp(BOUNDS[0][1]))
     assert found.log_prob(counts, sizes) >= Spectrum(a=54.598, b=32.816, c=9.5622e26).log_prob(counts, sizes) - 1e-3

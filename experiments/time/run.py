@@ -58,7 +58,7 @@ def measure(drift: float, seed: int, T: int) -> dict[str, Any]:
         static_cpu = time.process_time() - begun
     forecasts = [timed.timeline.forecast(float(T - 1 + h)) for h in range(1, AHEAD + 1)]
     by_atom = [dict(zip(one.atoms.tolist(), range(len(one.atoms)), strict=True)) for one in forecasts]
-    found[OURS] = scores(drawn, timed.labels, timed.K) | {"cpu": cpu, **learned(timed, drift)}
+    found[OURS] = scores(drawn, timed.labels, timed.K) | {"cpu": cpu, **learn(timed, drift)}
     found[OURS]["rmse"] = errors(
         drawn, timed.labels, lambda k, h: forecasts[h].values[by_atom[h][k]] if k in by_atom[h] else timed.atoms[k]
     )
@@ -142,7 +142,7 @@ def coverage(drawn: Moving, labels: list[Index], forecasts: list[Any], by_atom: 
     return [inside, number]
 
 
-def learned(fusion: modelweld.Fusion, drift: float) -> dict[str, float | None]:
+def learn(fusion: modelweld.Fusion, drift: float) -> dict[str, float | None]:
     """What was learned, over what is true; memory of atoms that stand still is infinite."""
     at = fusion.diagnosis.hyperparameters
     memory = -1 / np.log(np.sqrt(1 - (drift * NOISE) ** 2)) if drift else np.inf

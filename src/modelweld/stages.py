@@ -115,7 +115,7 @@ def match_sets(job: Job) -> Job:
     return replace(job, matchings=matchings)
 
 
-def bound_widths(job: Job) -> Job:
+def clip_widths(job: Job) -> Job:
     """No site's components are a hundred times as wide as a typical site's."""
     bounded = clip_spreads(job.sites, job.names)
     return replace(job, sites=bounded.sites).say(*bounded.reasons)
@@ -149,5 +149,5 @@ def _kind(job: Job) -> Kind:
     return job.kind
 
 
-MODEL_STAGES: tuple[Stage, ...] = (align, choose, compare_units, match_sets, bound_widths)
+MODEL_STAGES: tuple[Stage, ...] = (align, choose, compare_units, match_sets, clip_widths)
 ARRAY_STAGES: tuple[Stage, ...] = (match_arrays,)

@@ -141,7 +141,7 @@ class Board(Tally):
         held = None if first_time else self.remember(group)
         if held is not None:
             self.take(group)
-        atoms = self._chosen(group, np.flatnonzero(self.counts), held)
+        atoms = self._choose(group, np.flatnonzero(self.counts), held)
         if atoms is None:
             assert held is not None
             self.put_back(held)
@@ -149,7 +149,7 @@ class Board(Tally):
         self.put(group, self.open(atoms))
         return True
 
-    def _chosen(self, group: slice, there: Index, held: Held | None) -> Index | None:
+    def _choose(self, group: slice, there: Index, held: Held | None) -> Index | None:
         """The best of atoms that are `there`, or NEW, for a group that is in none; None: what it held is as good."""
         scores = self.scores(group, there)
         atoms = self.best_atoms(scores, there)
@@ -219,9 +219,9 @@ class Board(Tally):
 
     def learn(self) -> None:
         """Hyperparameters of every family, of the prior and of fragments, given the matching."""
-        self.set_prior(self.prior.learned(self.counts, self.sizes), len(self.sizes))
+        self.set_prior(self.prior.learn(self.counts, self.sizes), len(self.sizes))
         if self.fragments is not None:
-            self.fragments = self.fragments.learned(self.fragments_held())
+            self.fragments = self.fragments.learn(self.fragments_held())
         self.families = [
             learn_from_values(f, s, self.labels, sums)
             for f, s, sums in zip(self.families, self.stacks, self.sums, strict=True)

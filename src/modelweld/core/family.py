@@ -299,7 +299,7 @@ def sum_by_atom(rows: Array, labels: Index, K: int | None = None) -> Array:
 def gather(family: Family, rows: Array, labels: Index, K: int) -> tuple[Array, Array]:
     """Rows (N, k) as they stand in their atoms, and their sums (K, k): turned to agree where values have no sign."""
     if isinstance(family, Signless) and family.is_signless:
-        return oriented(family.align_sign, rows, labels, K)
+        return orient(family.align_sign, rows, labels, K)
     return rows, sum_by_atom(rows, labels, K)
 
 
@@ -325,7 +325,7 @@ def upright(values: Array) -> Array:
     return np.where(largest < 0, -values, values)
 
 
-def mirrored(stack: Stack) -> Stack:
+def mirror(stack: Stack) -> Stack:
     """Every value of a group and the same turned round: what can be said of them whatever their signs.
 
     Examples
@@ -340,7 +340,7 @@ def mirrored(stack: Stack) -> Stack:
     return replace(twice, values=both, value_order=order)
 
 
-def oriented(facing: Facing, rows: Array, labels: Index, K: int) -> tuple[Array, Array]:
+def orient(facing: Facing, rows: Array, labels: Index, K: int) -> tuple[Array, Array]:
     """Rows (N, k) turned to agree with those of the same label (negative: with none), and their sums (K, k).
 
     An atom's values in turn face the sum of those before, and then, until none turns, that of all others.

@@ -41,7 +41,7 @@ class Artefact(NamedTuple):
             return f"looks like a fragment of atom {self.made_of[0]}, far from its middle"
         return f"looks like a mixture of atoms {self.made_of[0]} and {self.made_of[1]}"
 
-    def renumbered(self, rank: Index) -> Artefact:
+    def renumber(self, rank: Index) -> Artefact:
         """The same, atom k being called ``rank[k]``."""
         return Artefact(int(rank[self.atom]), tuple(sorted(int(rank[k]) for k in self.made_of)), self.log_odds)
 
@@ -203,7 +203,7 @@ class Matching:
             offsets=offsets_of(np.diff(self.offsets)[list(stay)]),
             counts=self.presence[list(stay)][:, atoms].sum(0),
             values={name: values[atoms] for name, values in self.values.items()},
-            artefacts=tuple(one.renumbered(rank) for one in self.artefacts),
+            artefacts=tuple(one.renumber(rank) for one in self.artefacts),
             kept=None if self.kept is None else self.kept[rows],
             duplicates=self.duplicates and {at[j]: at[first] for j, first in self.duplicates.items() if j in at},
         )
@@ -240,7 +240,7 @@ def make_matching(
         converged=progress.converged,
         engine=board.engine,
         delta=board.delta,
-        artefacts=tuple(artefact.renumbered(rank) for artefact in found),
+        artefacts=tuple(artefact.renumber(rank) for artefact in found),
     )
 
 
@@ -307,7 +307,7 @@ def restore(values: SetValues, matching: Matching, keep: Flags, atoms: Index | N
     labels[outside] = len(matching.counts) + ranks(order)[atom]
     kept = keep.copy()
     kept[keep] = True if matching.kept is None else matching.kept
-    stay = np.delete(np.arange(len(values.sites)), values.emptied(keep)).tolist()
+    stay = np.delete(np.arange(len(values.sites)), values.find_emptied(keep)).tolist()
     return replace(
         matching,
         stacked_labels=labels,

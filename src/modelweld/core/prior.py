@@ -58,7 +58,7 @@ class Prior(ABC):
     def log_prob(self, counts: Index, sizes: Index) -> float:
         """Log probability of a matching of groups of `sizes`, given how many groups hold each atom."""
 
-    def learned(self, counts: Index, sizes: Index) -> Prior:
+    def learn(self, counts: Index, sizes: Index) -> Prior:
         """The prior with its own parameters updated; never lowers `log_prob`."""
         return self
 
@@ -166,7 +166,7 @@ class BetaBernoulli(Prior):
         """How many atoms a group of `size` may open when there are K."""
         return min(size, max(AUTHORS_MOST_ATOMS - K, 1)) if self.form == "authors" else size
 
-    def learned(self, counts: Index, sizes: Index) -> BetaBernoulli:
+    def learn(self, counts: Index, sizes: Index) -> BetaBernoulli:
         """The most probable alpha and gamma0; gamma0 = K / sum_j alpha / (alpha + j - 1) given alpha."""
         if not self.learning or len(counts) == 0:
             return self
@@ -240,11 +240,11 @@ class Fragments:
 
         return np.asarray(np.log1p(-self.delta) + (fragments - 1) * np.log(self.delta) + gammaln(fragments + 1.0))
 
-    def learned(self, fragments: Index) -> Fragments:
+    def learn(self, fragments: Index) -> Fragments:
         """The most probable delta given the fragments."""
-        return self.learned_from_sums(len(fragments), int(fragments.sum()))
+        return self.learn_from_sums(len(fragments), int(fragments.sum()))
 
-    def learned_from_sums(self, held: int, values: int) -> Fragments:
+    def learn_from_sums(self, held: int, values: int) -> Fragments:
         """The same from the number of (group, atom) held and of their fragments."""
         return Fragments(float((values - held + PRIOR_EXTRA) / (values + PRIOR_EXTRA + PRIOR_HELD)))
 

@@ -264,7 +264,7 @@ class SetValues:
         """How many of some values every site has."""
         return np.diff(np.concatenate([[0], np.cumsum(which)])[self.offsets])
 
-    def emptied(self, keep: Flags) -> Index:
+    def find_emptied(self, keep: Flags) -> Index:
         """Sites that had values and keep none."""
         return np.flatnonzero((self.number(keep) == 0) & (self.sizes > 0))
 
@@ -272,7 +272,7 @@ class SetValues:
         """These values alone; sites that keep none are no groups any more."""
         if keep.all():
             return self
-        gone, own = self.emptied(keep), np.flatnonzero(keep)
+        gone, own = self.find_emptied(keep), np.flatnonzero(keep)
         return self.take(own, np.delete(self.number(keep), gone), np.delete(np.arange(len(self.sites)), gone))
 
     def take(self, own: Index, sizes: Index, stay: Index) -> SetValues:

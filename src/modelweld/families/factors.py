@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import LOG_2, Signless, mirrored, upright
+from modelweld.core.family import LOG_2, Signless, mirror, upright
 from modelweld.core.random_effects import Effects
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
@@ -75,7 +75,7 @@ class Factors(Signless, Embeds, Gaussian):
 
     def first_look(self, stack: Stack, noise: ArrayLike | None = None, spread: ArrayLike | None = None) -> Look:
         """Of values and the same turned round."""
-        first = super().first_look(replace(mirrored(stack), variance=None), noise, spread)
+        first = super().first_look(replace(mirror(stack), variance=None), noise, spread)
         return first._replace(origin=np.zeros(stack.values.shape[1]))
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:

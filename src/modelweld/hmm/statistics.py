@@ -26,6 +26,7 @@ from scipy.special import gammaln, psi
 
 from modelweld.core.values import LARGEST_VALUE, Array, Index, offsets_of
 from modelweld.errors import InputError
+from modelweld.families.wishart.evidence import SPARE
 
 
 def features(x: Array) -> Array:
@@ -212,9 +213,6 @@ def _check_offsets(lengths: ArrayLike | None, frames: int) -> Index:
     return offsets_of(found.astype(np.int64))
 
 
-SPARE_FREEDOM = 2
-"""nu0 - D: the fewest degrees of freedom with which a covariance has an expectation, which is then Psi0."""
-
 LOG_2PI = float(np.log(2 * np.pi))
 
 LEARNING_STEPS = 500
@@ -234,7 +232,7 @@ class Prior:
     @property
     def freedom(self) -> float:
         """nu0."""
-        return float(len(self.scale) + SPARE_FREEDOM)
+        return float(len(self.scale) + SPARE)
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,10 +99,10 @@ def with_lacking(model: LocalModel, names: Sequence[str], coordinate: str = "fea
     both = set(own) & set(map(str, names))
     if both:
         raise InputError(f"lacks: the site has {some(both)}; name {coordinate}s that it has not.")
-    return put_names(model, coordinate, (*own, *dict.fromkeys(map(str, names))), lacking=True)
+    return set_names(model, coordinate, (*own, *dict.fromkeys(map(str, names))), lacking=True)
 
 
-def put_names(model: LocalModel, coordinate: str, names: tuple[str, ...], *, lacking: bool) -> LocalModel:
+def set_names(model: LocalModel, coordinate: str, names: tuple[str, ...], *, lacking: bool) -> LocalModel:
     """A model whose coordinate has these names, in this order; with weights, if some site lacks some of them."""
     place = {name: i for i, name in enumerate(names)}
     where = np.array([place[name] for name in model.coordinates[coordinate]], dtype=np.int64)
@@ -208,4 +208,4 @@ def align_coordinate(
         most = min(lists, key=lambda known: (-len(known), -lists[known], known))
         names = (*most, *(name for name in names if name not in most))
     lacking = any(len(known) < len(names) for known in lists)
-    return [m if coordinate not in m.coordinates else put_names(m, coordinate, names, lacking=lacking) for m in models]
+    return [m if coordinate not in m.coordinates else set_names(m, coordinate, names, lacking=lacking) for m in models]

@@ -305,13 +305,8 @@ class Committee(_Predictor):
         for gp in self.members:
             prior = gp.kernel.outputscale
             mean, variance = gp.latent(X)
-            variance = np.clip(variance, SMALLEST_VARIANCE * prior, prior)
+            variance = np.clip(variance, SMALLEST_EIGENVALUE * prior, prior)
             beta = 0.5 * np.log(prior / variance)
             precision += beta * (1 / variance - 1 / prior)
             linear += beta * (mean / variance - gp.mean / prior)
         return linear / precision, 1 / precision
-
-
-SMALLEST_VARIANCE = 1e-10
-"""Of a committee member's prior variance: below, it is rounding (see
-`modelweld.kinds.gp_predictors.SMALLEST_EIGENVALUE`)."""

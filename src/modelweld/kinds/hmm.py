@@ -249,11 +249,11 @@ class HMM(Kind):
 
     def move(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
         """Parts move with their state's mean."""
-        followed = dict(arrays)
+        follow_atoms = dict(arrays)
         if "part_means" in model.arrays and "means" in arrays:
             shift = arrays["means"] - np.asarray(model.arrays["means"])
-            followed["part_means"] = np.asarray(model.arrays["part_means"]) + shift[:, None, :]
-        return super().move(model, followed)
+            follow_atoms["part_means"] = np.asarray(model.arrays["part_means"]) + shift[:, None, :]
+        return super().move(model, follow_atoms)
 
     def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The model of x = scale * y + offset, given that of y; for Gaussian emissions."""

@@ -28,6 +28,7 @@ import numpy as np
 from modelweld.core.matching import matching_by_labels
 from modelweld.core.values import Array, Index
 from modelweld.errors import DensityWarning, InputError, warn_user
+from modelweld.families.registry import SMALLEST_POSITIVE
 from modelweld.kinds import fuse_parameters
 from modelweld.kinds.mixture_components import (
     NOMINAL_POINTS,
@@ -42,10 +43,6 @@ from modelweld.kinds.mixture_density import draw_points, log_likelihood, points_
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
     from modelweld.results.fit_result import FitResult
-
-
-SMALLEST_VARIANCE = np.finfo(float).tiny
-"""Components that have collapsed to a point count as this wide: their logarithm is still a number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +101,7 @@ class Density:
         fit = self._fit.drop_duplicates()
         means, spreads, counts = _union_of(fit)
         pairs, losses = _way_down(means, spreads, counts, 1)
-        losses = losses / max(float(counts.sum()), SMALLEST_VARIANCE)
+        losses = losses / max(float(counts.sum()), SMALLEST_POSITIVE)
         return Reduction(pairs, losses, lambda labels: self._make(relabel(fit, labels, "reduction")))
 
     def reduce(self, K: int) -> Fusion:
@@ -210,8 +207,8 @@ def relabel(fusion: FitResult, labels: Index, engine: str) -> FitResult:
 def log_volumes(spreads: Array) -> Array:
     """Log determinants of covariances (..., D, D), or of the diagonal matrices of variances (..., D)."""
     if spreads.ndim == 2:
-        return np.asarray(np.log(np.maximum(spreads, SMALLEST_VARIANCE)).sum(axis=-1))
-    return np.asarray(np.maximum(np.linalg.slogdet(spreads)[1], np.log(SMALLEST_VARIANCE) * spreads.shape[-1]))
+        return np.asarray(np.log(np.maximum(spreads, SMALLEST_POSITIVE)).sum(axis=-1))
+    return np.asarray(np.maximum(np.linalg.slogdet(spreads)[1], np.log(SMALLEST_POSITIVE) * spreads.shape[-1]))
 
 
 def _union_of(fusion: FitResult) -> Components:

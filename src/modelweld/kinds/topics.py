@@ -170,8 +170,8 @@ class Topics(Kind):
             return super().move(model, arrays)
         smoothed, words = (np.asarray(model.arrays[name]) for name in ("smoothed", "words"))
         ratio = np.where(smoothed > 0, arrays["smoothed"] / np.where(smoothed > 0, smoothed, 1.0), 1.0)
-        followed = shares(words * ratio) * words.sum(axis=1, keepdims=True)
-        return super().move(model, {**arrays, "words": followed})
+        follow_atoms = shares(words * ratio) * words.sum(axis=1, keepdims=True)
+        return super().move(model, {**arrays, "words": follow_atoms})
 
     def words(self, fusion: FitResult, set_name: str) -> tuple[Array, Sequence[str]] | None:
         """Numbers of words per topic."""

@@ -146,7 +146,7 @@ class SlimFusion:
             names=names,
             opened=self.opened + len(names) - len(self.names),
         )
-        return more.learned() if refit else more
+        return more.learn() if refit else more
 
     def remove(self, model: Any, atoms: ArrayLike, *, refit: bool = True) -> SlimFusion:
         """With one site less, whose values and atoms its owner brings.
@@ -192,17 +192,17 @@ class SlimFusion:
             sums[key] = rest[left]
         sizes = np.delete(self.sizes, np.searchsorted(self.sizes, L))
         less = self._with(sums=sums, counts=counts[left], sizes=sizes, names=self.names[left])
-        return less.learned() if refit else less
+        return less.learn() if refit else less
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
         self.check_sufficient()
         return modelweld.files.slim_file.save_slim(self, path, force=force)
 
-    def learned(self) -> SlimFusion:
+    def learn(self) -> SlimFusion:
         """The same matching with hyperparameters learned from the sums; never lowers the objective."""
         return self._with(
-            prior=self.prior.learned(self.counts, self.sizes),
+            prior=self.prior.learn(self.counts, self.sizes),
             families={key: family.update(self.sums[key]) for key, family in self.families.items()},
         )
 

@@ -138,9 +138,9 @@ class Centre(Tally):
 
     def learn(self) -> None:
         """The prior's parameters from counts, and hyperparameters from sums where these do not depend on them."""
-        self._set_prior(self.prior.learned(self.counts, self.sizes))
+        self._set_prior(self.prior.learn(self.counts, self.sizes))
         if self.fragments is not None:
-            self.fragments = self.fragments.learned_from_sums(*(sum(found) for found in _fragments_of(self.own)))
+            self.fragments = self.fragments.learn_from_sums(*(sum(found) for found in _fragments_of(self.own)))
         if not self.changing:
             self.families = [self.family.update(self.sums[0])]
 

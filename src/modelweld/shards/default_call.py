@@ -43,7 +43,7 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.progress import Progress, progress_to, report_progress
 from modelweld.request import Request, Screens
 from modelweld.shards.centre import Centre, join
-from modelweld.shards.engine import RETRIES, Engine, Here, OnDask
+from modelweld.shards.engine import Engine, Here, OnDask
 from modelweld.shards.fit import GONE, Learned, Survey, fuse_shard, list_duplicates, list_oversized, propose, survey
 from modelweld.shards.rounds import learn, pool_families
 from modelweld.shards.shard import Shard, Source, Summary, summary_of
@@ -125,7 +125,7 @@ def fuse_on_dask(
     prior: Prior | Auto = "auto",
     *,
     keep: bool = True,
-    retries: int = RETRIES,
+    retries: int = 2,
     **options: Any,
 ) -> ShardFusion:
     """Fuse shards on the workers of a Dask cluster.
@@ -233,7 +233,7 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
     if centre.changing and sweeps:
         learn(engine, centre)
         trace.append(("learning", centre.objective()))
-    rounds, changed, settled = [], [], False
+    rounds, changed, settle_groups = [], [], False
     for t in range(1, sweeps + 1):
         report_progress("polishing", t - 1, sweeps)
         passes, moved = polish(engine, centre, (request.seed, t))
@@ -241,8 +241,8 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
         changed.append(moved)
         trace.append((f"sweep {t}", centre.objective()))
         if not moved:
-            settled = not (moving and join(engine, centre))
-            if settled:
+            settle_groups = not (moving and join(engine, centre))
+            if settle_groups:
                 break
             trace.append((f"moves {t}", centre.objective()))
         learn(engine, centre)
@@ -254,7 +254,7 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
         trace=tuple(trace),
         rounds=tuple(rounds),
         changed=tuple(changed),
-        converged=settled,
+        converged=settle_groups,
         reasons=tuple(reasons),
         aside=tuple(x.aside for x in learned),
         duplicates=tuple(x.duplicates for x in learned),

@@ -101,10 +101,6 @@ class Here(Engine):
         return [answer for _, answer in both]
 
 
-RETRIES = 2
-"""How often a task that failed is tried again: file systems have their moments."""
-
-
 class OnDask(Engine):
     """Shards on the workers of a Dask cluster: futures of shards and of their labels.
 
@@ -134,7 +130,7 @@ class OnDask(Engine):
         client: Any,
         sources: Sequence[Any],
         keep: bool = True,
-        retries: int = RETRIES,
+        retries: int = 2,
         family: Family | None = None,
     ) -> None:
         super().__init__(len(sources))

@@ -91,7 +91,7 @@ class SparseBoard(Board):
         self._seen = None
         super().learn()
 
-    def _chosen(self, group: slice, there: Index, held: Held | None) -> Index | None:
+    def _choose(self, group: slice, there: Index, held: Held | None) -> Index | None:
         """As the reference chooses."""
         if held is None:
             return _atoms(assign(self.scored(group, there)), there)
@@ -138,14 +138,14 @@ class SparseBoard(Board):
         """
         K, pairs = len(self.counts), []
         for j in range(len(self.sizes)):
-            values, other = self._contended(j)
+            values, other = self._find_contended(j)
             one = self.labels[values]
             pairs.append(np.unique(np.minimum(one, other) * K + np.maximum(one, other)))
         both = np.unique(np.concatenate(pairs))
         a, b = both // K, both % K
         return a[a != b], b[a != b]
 
-    def _contended(self, j: int) -> tuple[Index, Index]:
+    def _find_contended(self, j: int) -> tuple[Index, Index]:
         """Values of group j, and atoms, pair by pair, at which they may score above zero."""
         if self._seen is not None and j in self._seen:
             return self._seen[j]

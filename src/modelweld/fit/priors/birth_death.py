@@ -167,8 +167,8 @@ class BirthDeath(Prior):
         slots, _ = self.slots
         first, last = slots[spans.first], slots[spans.last]
         # the process is the same in both directions
-        mirrored = self.seeing(-(self.times if len(self.times) else np.zeros(1)))
-        before = mirrored._living_after(len(slots) - 1 - spans.first, -time)
+        mirror = self.seeing(-(self.times if len(self.times) else np.zeros(1)))
+        before = mirror._living_after(len(slots) - 1 - spans.first, -time)
         return np.where(time < first, before, np.where(time > last, self._living_after(spans.last, time), 1.0))
 
     def _living_after(self, last: Index, time: float) -> Array:

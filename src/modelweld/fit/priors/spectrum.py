@@ -306,7 +306,7 @@ class Spectrum(Prior):
         labels = float(gammaln(sizes + 1.0).sum())
         return _log_posterior(self, _supports(counts, sizes)) - labels
 
-    def learned(self, counts: Index, sizes: Index) -> Spectrum:
+    def learn(self, counts: Index, sizes: Index) -> Spectrum:
         """The most probable spectrum given how many atoms have which support; never less probable than this one."""
         supports = _supports(counts, sizes)
         if len(counts) == 0:

@@ -102,6 +102,6 @@ def restore_duplicates(matching: Matching, source: Index, offsets: Index) -> Mat
         offsets=offsets,
         counts=counts[number],
         values={name: values[atom[number]] for name, values in matching.values.items()},
-        artefacts=tuple(artefact.renumbered(now) for artefact in matching.artefacts),
+        artefacts=tuple(artefact.renumber(now) for artefact in matching.artefacts),
         kept=None if matching.kept is None else kept,
     )

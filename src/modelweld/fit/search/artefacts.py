@@ -102,7 +102,7 @@ def join_shadows(board: Board, found: list[Artefact]) -> tuple[Board, list[Artef
             atom[artefact.atom] = atom[artefact.made_of[0]]
     left, labels = np.unique(atom[board.labels], return_inverse=True)
     number = np.searchsorted(left, atom)
-    return board.at(labels.ravel()), [artefact.renumbered(number) for artefact in found if not artefact.is_fragment]
+    return board.at(labels.ravel()), [artefact.renumber(number) for artefact in found if not artefact.is_fragment]
 
 
 def _as_shadows(board: Board, arrays: list[Location], held: NDArray[np.bool_]) -> Array:

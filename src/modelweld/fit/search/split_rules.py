@@ -163,7 +163,7 @@ def _rise(joined: Tally, whole: Movable) -> float:
     before, held, fragments = whole.tally(), joined.counts > 0, joined.fragments_held()
     value = joined.evidence([sums[held] for sums in joined.sums]) - before.evidence(before.sums)
     value += whole.prior.log_prob(joined.counts[held], whole.sizes) - whole.prior.log_prob(before.counts, whole.sizes)
-    return value + Fragments().learned(fragments).log_prob(fragments)
+    return value + Fragments().learn(fragments).log_prob(fragments)
 
 
 def invites_fragments(joined: Board, whole: Movable) -> bool:

@@ -34,12 +34,10 @@ from modelweld.families.normal_gamma import NormalGamma
 from modelweld.families.proportions import Proportions
 from modelweld.families.rates import Rates
 from modelweld.families.real_values import Gaussian
+from modelweld.families.registry import SMALLEST_POSITIVE
 from modelweld.families.wishart.scatter import InverseWishart, Moments, Scatter
 
 RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, OWN_DIRECTIONS, WISHART = range(8)
-
-TINY = float(np.finfo(float).tiny)
-"""Below the squared length of any sum, so that it has a logarithm."""
 
 
 class Evidence(NamedTuple):
@@ -312,9 +310,9 @@ def _own_directions(theta, row):
 def _likelihood(theta, t, n, base, along, across):
     """Log likelihood of an atom's values at a log concentration, and its first and second derivative."""
     kappa = np.exp(t)
-    squares = max(kappa**2 * across + base**2 + 2 * base * kappa * along, TINY)
-    value, slope, bend = _tabled_tilt(theta, 0.5 * np.log(squares))
-    own, own_slope, own_bend = _tabled_tilt(theta, t)
+    squares = max(kappa**2 * across + base**2 + 2 * base * kappa * along, SMALLEST_POSITIVE)
+    value, slope, bend = _look_up_tilt(theta, 0.5 * np.log(squares))
+    own, own_slope, own_bend = _look_up_tilt(theta, t)
     pull = base * kappa * along
     rise = (pull + kappa**2 * across) / squares
     bend = bend * rise**2 + slope * ((pull + 2 * kappa**2 * across) / squares - 2 * rise**2)
@@ -322,7 +320,7 @@ def _likelihood(theta, t, n, base, along, across):
 
 
 @exact
-def _tabled_tilt(theta, t):
+def _look_up_tilt(theta, t):
     """`families.math.bessel.tilts_at`, with derivatives."""
     table = theta[7 + int(theta[0]) :]
     cells = len(table) // 4

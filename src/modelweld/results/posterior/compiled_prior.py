@@ -64,7 +64,7 @@ def parameters_of(board: Board) -> Parameters:
     return Parameters(at, float(np.log(size)), JUNK_SHARE * size, is_drawn(prior, len(board.sizes)))
 
 
-def named_parameters(at: Array) -> dict[str, Array]:
+def name_parameters(at: Array) -> dict[str, Array]:
     """The prior's parameters (4,) by name."""
     logs = {"a": LOG_A, "b": LOG_B, "expected_atoms": LOG_ATOMS}
     return {name: np.exp(at[i]) for name, i in logs.items()} | {"background": at[BACKGROUND].copy()}

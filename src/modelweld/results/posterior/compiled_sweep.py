@@ -97,7 +97,7 @@ def refresh(given, state):
     state.evidence[:] = 0.0
     for i in range(len(state.labels)):
         k = state.labels[i]
-        state.counts[k] += not held_by_group(given, state, i, k)
+        state.counts[k] += not group_holdings(given, state, i, k)
         state.sizes[k] += 1
         for c in range(given.rows.shape[1]):
             state.sums[k, c] += given.rows[i, c]
@@ -106,7 +106,7 @@ def refresh(given, state):
 
 
 @exact
-def held_by_group(given, state, i, k):
+def group_holdings(given, state, i, k):
     """Whether a value before i, of its group, is at atom k."""
     found = False
     for other in range(given.offsets[given.group[i]], i):

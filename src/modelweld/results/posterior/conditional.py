@@ -35,7 +35,7 @@ def conditional(board: Board, j: int) -> Array:
     others. *Conditional*: see `modelweld.Fusion.confidence` for what that leaves out.
     """
     group = board.values_of(j)
-    judged = _judged_alone(board, group) if _in_fragments(board, group) else [group]
+    judged = _judge_singletons(board, group) if _in_fragments(board, group) else [group]
     return np.concatenate([assignment_marginals(_scores_of(board, values, group)) for values in judged])
 
 
@@ -44,7 +44,7 @@ def _in_fragments(board: Board, group: slice) -> bool:
     return board.fragments is not None and len(np.unique(held)) < len(held)
 
 
-def _judged_alone(board: Board, group: slice) -> list[slice]:
+def _judge_singletons(board: Board, group: slice) -> list[slice]:
     return [slice(v, v + 1) for v in range(group.start, group.stop)]
 
 
@@ -99,7 +99,7 @@ def _all_scores(board: Board, out: Without) -> tuple[Array, Index]:
         group, held = board.values_of(j), slice(first, last)
         if last - first < group.stop - group.start:  # in fragments
             together[group] = N + np.arange(group.start, group.stop)
-            scores[group] = np.concatenate([_scores_of(board, v, group) for v in _judged_alone(board, group)])
+            scores[group] = np.concatenate([_scores_of(board, v, group) for v in _judge_singletons(board, group)])
             continue
         own = base[group] + board.increments[out.holders[held]]
         for family, rows, rest in zip(board.families, board.rows, out.rest, strict=True):

@@ -112,12 +112,12 @@ def partners(fitted: Index, other: Index, rng: np.random.Generator) -> Index:
     found[fitted[alone]] = other[alone]
     atoms, inner = np.unique(fitted[~alone], return_inverse=True)
     others, outer = np.unique(at[~alone], return_inverse=True)
-    rows, columns = _assigned(inner.ravel(), outer.ravel(), rng)
+    rows, columns = _assign(inner.ravel(), outer.ravel(), rng)
     found[atoms[rows]] = names[others[columns]]
     return found
 
 
-def _assigned(fitted: Index, other: Index, rng: np.random.Generator) -> tuple[Index, Index]:
+def _assign(fitted: Index, other: Index, rng: np.random.Generator) -> tuple[Index, Index]:
     """Atoms of two matchings, both numbered without gaps, that are partners."""
     table = np.zeros((int(fitted.max(initial=-1)) + 1, int(other.max(initial=-1)) + 1))
     np.add.at(table, (fitted, other), 1)

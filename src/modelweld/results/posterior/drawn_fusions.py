@@ -38,7 +38,7 @@ DRAWN = "draw"
 """The engine of a matching that was drawn, not found."""
 
 
-def drawn_name(name: str, array: int, arrays: int) -> str:
+def name_of_draw(name: str, array: int, arrays: int) -> str:
     """How draws call a hyperparameter of one of several arrays of a set.
 
     Examples
@@ -49,12 +49,12 @@ def drawn_name(name: str, array: int, arrays: int) -> str:
     return name if arrays == 1 else f"{name} {array}"
 
 
-def drawn_families(families: Sequence[Family], posterior: Posterior, at: tuple[Index | int, ...]) -> list[Family]:
+def families_of_draw(families: Sequence[Family], posterior: Posterior, at: tuple[Index | int, ...]) -> list[Family]:
     """Families as one draw has them; as they were learned where hyperparameters were not drawn."""
     drawn, A = posterior.hyperparameters or {}, len(families)
     found = []
     for a, family in enumerate(families):
-        names = {name: drawn_name(name, a, A) for name in {*name_hyperparameters(family), *list_sampled(family)}}
+        names = {name: name_of_draw(name, a, A) for name in {*name_hyperparameters(family), *list_sampled(family)}}
         found.append(with_fields(family, **{name: drawn[key][at] for name, key in names.items() if key in drawn}))
     return found
 
@@ -78,7 +78,10 @@ def draw_matchings(fit: FitResult, posterior: Posterior, n: int, seed: int) -> I
     for number in ((np.arange(n) + 0.5) * kept / n).astype(np.int64).tolist():
         at = np.unravel_index(number, posterior.K.shape)
         yield _at_draw(
-            once, posterior.labels[at][rows], drawn_families(list(once.matching.families.values()), posterior, at), rng
+            once,
+            posterior.labels[at][rows],
+            families_of_draw(list(once.matching.families.values()), posterior, at),
+            rng,
         )
 
 
@@ -107,13 +110,13 @@ def _at_draw(
         matching.families, board.families, board.stacks, estimates, atoms, strict=True
     ):
         if not np.array_equal(before, after):
-            values = followed(family, stack, before[board.labels], after[board.labels])
+            values = follow_atoms(family, stack, before[board.labels], after[board.labels])
             for j, (begin, end) in enumerate(pairwise(stack.offsets.tolist())):
                 moved[j] |= _arrays(values[begin:end], fit.models[j], key, name)
     return drawn, moved
 
 
-def followed(family: Family, stack: Stack, before: Array, after: Array) -> Array:
+def follow_atoms(family: Family, stack: Stack, before: Array, after: Array) -> Array:
     """Values (N, D) moved as their atoms were; what was not seen stays."""
     values = follow(family, stack.values, before, after)
     return values if stack.weight is None else np.where(stack.weight > 0, values, stack.values)

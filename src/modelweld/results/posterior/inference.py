@@ -27,7 +27,7 @@ from modelweld.results.posterior.intervals import (
 )
 from modelweld.results.posterior.metropolis import affordable_draws, chain_for, is_drawable
 from modelweld.results.posterior.sampler import check_lengths, sample
-from modelweld.results.posterior.sharing_rates import Sharing, conditional_sharing, drawn_sharing
+from modelweld.results.posterior.sharing_rates import Sharing, conditional_sharing, draw_sharing
 from modelweld.results.without_sites import (
     Found,
     atoms_with_oversized,
@@ -134,7 +134,7 @@ class Inference:
         if stated.how == "conditional":
             return conditional_sharing(stated, labels, offsets, level)
         draws = self.draws(name) if stated.how == "drawn" else self.sample(DRAWS, CHAINS, set_name=name, fixed=True)
-        return drawn_sharing(draws, labels, offsets, level, stated.how)
+        return draw_sharing(draws, labels, offsets, level, stated.how)
 
     def draws(self, set_name: str | None = None) -> Posterior:
         """The draws of matching and hyperparameters behind `confidence`, `site` and `new_site`, made once.

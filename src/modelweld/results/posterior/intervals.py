@@ -17,7 +17,7 @@ from modelweld.families.capabilities import Drawable, draw_atoms
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.notebook import decimals_of, html_table, spell
 from modelweld.results.posterior.confidence import NO_PARTNER, partners
-from modelweld.results.posterior.drawn_fusions import DrawSums, drawn_families, each_draw
+from modelweld.results.posterior.drawn_fusions import DrawSums, each_draw, families_of_draw
 from modelweld.results.posterior.draws import Posterior
 from modelweld.results.posterior.metropolis import is_gaussian
 
@@ -132,7 +132,7 @@ def _check_atoms_are_drawn(families: Sequence[Family]) -> None:
 
 def _of_any(board: Board, posterior: Posterior, at: tuple[int, ...], fitted: Index, rng: np.random.Generator) -> Array:
     """As `_of_partners`, of families other than Gaussian."""
-    families = drawn_families(board.families, posterior, at)
+    families = families_of_draw(board.families, posterior, at)
     drawn = Board(board.stacks, families, board.prior, board.fragments, posterior.labels[at])
     partner = partners(fitted, drawn.labels, rng)
     found = []

@@ -23,10 +23,10 @@ from modelweld.families.real_values import Gaussian
 from modelweld.fit.search.parts import Parts
 from modelweld.results.posterior.compiled_evidences import evidence_of, is_compiled
 from modelweld.results.posterior.compiled_gaussian import ACCEPTED, run, values_of
-from modelweld.results.posterior.compiled_prior import log_hyperprior, move_prior, named_parameters, parameters_of
+from modelweld.results.posterior.compiled_prior import log_hyperprior, move_prior, name_parameters, parameters_of
 from modelweld.results.posterior.compiled_sweep import Given, Moving
 from modelweld.results.posterior.confidence import CHAINS, DRAWS, FEWEST_DRAWS
-from modelweld.results.posterior.drawn_fusions import drawn_name
+from modelweld.results.posterior.drawn_fusions import name_of_draw
 from modelweld.results.posterior.sampler import WARM_UP, Chain
 
 SHARE, WIDE = 0.15, 1.0
@@ -216,10 +216,10 @@ class MetropolisChain(Chain):
     def hyperparameters(self) -> dict[str, Array]:
         """Hyperparameters as they are now, by name."""
         A = len(self.families)
-        found = {drawn_name(s.name, s.array, A): getattr(self.families[s.array], s.name) for s in self.sampled}
+        found = {name_of_draw(s.name, s.array, A): getattr(self.families[s.array], s.name) for s in self.sampled}
         if self.fragments is not None:
             found["delta"] = self.fragments.delta
-        found |= named_parameters(self.parameters.at) if self.parameters.are_drawn else {}
+        found |= name_parameters(self.parameters.at) if self.parameters.are_drawn else {}
         return {name: np.array(value) for name, value in found.items()}
 
 

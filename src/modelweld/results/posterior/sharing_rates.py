@@ -91,7 +91,7 @@ class Sharing:
         return html_table(repr(self), self._titles(), self._rows())
 
 
-def drawn_sharing(posterior: Posterior, fitted: Index, offsets: Index, level: float, how: How) -> Sharing:
+def draw_sharing(posterior: Posterior, fitted: Index, offsets: Index, level: float, how: How) -> Sharing:
     """From draws: the sites of each fitted atom's partner in every draw, none where it has no partner."""
     group, rng = group_of_values(offsets), np.random.default_rng(0)
     J, K = len(offsets) - 1, int(fitted.max(initial=-1)) + 1

@@ -142,7 +142,7 @@ class CompiledBoard:
 
     def learn(self) -> None:
         """Hyperparameters of the family and the prior, given the matching."""
-        prior = self.prior.learned(self.counts, self.stack.sizes)
+        prior = self.prior.learn(self.counts, self.stack.sizes)
         if prior is not self.prior:
             self._believe(prior)
         if self.family.learning == "likelihood":

@@ -83,7 +83,7 @@ def _distances(atoms, used, tables):
 
 
 @exact
-def settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
+def settle_groups(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
     """Whether every value of a group is clearly where it is (by CLEAR nats), shown without looking at other atoms.
 
     Taking value y out of its atom moves the atom from mu by (y - mu) / (n - 1 + ratio), and leaves y at

@@ -15,7 +15,7 @@ from modelweld.fit.engines.compiled.assignment import (
 from modelweld.fit.engines.compiled.leave_out import leave_out, leave_out_sums, put_back, put_back_sums, room_for
 from modelweld.fit.engines.compiled.packing import BLOCK_ROWS, LANES, VACANT, workspace
 from modelweld.fit.engines.compiled.scores import best_atoms, exact_score, exact_scores, weigh
-from modelweld.fit.engines.compiled.settle import find_bounds, settled
+from modelweld.fit.engines.compiled.settle import find_bounds, settle_groups
 
 TRIALS = 8
 """Groups that may fail to be settled, beyond those that succeed, before a sweep gives up trying."""
@@ -99,7 +99,7 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
             continue
         first_time = labels[a] == NEW
         if not first_time and done[0] == 0 and len(bounds.nearest) > 0 and done[4] < TRIALS + done[1]:
-            if settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
+            if settle_groups(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
                 done[1] += 1
                 continue
             done[4] += 1
