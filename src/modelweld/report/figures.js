@@ -60,7 +60,7 @@ function matrix() {
   const each = room_of > 1
     ? ` A pixel is up to ${Math.ceil(room_of)} pairs; darker where more of them hold.` : S.confidence
       ? ` Paler where less sure; ringed below ${SURE}.` : "";
-  $("matrix-caption").textContent = `${plural(J, "site")} down, ${plural(A, word())} across, each in its colour; grey: at one site alone${A > S.K ? "; pale grey: set aside" : ""}.${each}`
+  $("matrix-caption").textContent = `${plural(J, "site")} down, ${plural(A, word())} across, each in its colour; grey: at one site alone${A > S.K ? "; pale grey: excluded" : ""}.${each}`
     + (crowd ? ` ${plural(S.counts.length - A, word())} that one site holds alone are not drawn.` : "");
 }
 function cellText(y, x) {
@@ -69,7 +69,7 @@ function cellText(y, x) {
   const rows = rowsOf[k].filter((r) => siteOf[r] === sites[0]);
   const what = rows.length
     ? rows.map((r) => `its ${word()} ${rowIn[r]}${S.groups.members && S.groups.members[r] !== null ? `, ${sharesOf(S.groups.members[r])} ${S.groups.counted}` : ""}${S.confidence ? `, confidence ${probability(S.confidence[r])}` : ""}`).join("\n") : "not held";
-  return `${D.sites[sites[0]]}, ${word()} ${k}${k >= S.K ? " (set aside)" : ""}\n${what}`;
+  return `${D.sites[sites[0]]}, ${word()} ${k}${k >= S.K ? " (excluded)" : ""}\n${what}`;
 }
 function cellAt(event) {
   const box = $("matrix").getBoundingClientRect();
@@ -122,7 +122,7 @@ function map() {
     if (many && !bright) c.fillRect(p[0] - 0.75, p[1] - 0.75, 1.5, 1.5);
     else { c.beginPath(); c.arc(p[0], p[1], 2.6, 0, 7); c.fill(); }
   });
-  range(P.atoms.length).reverse().forEach((k) => { // what is set aside first, the others above it
+  range(P.atoms.length).reverse().forEach((k) => { // what is excluded first, the others above it
     const p = P.atoms[k], on = state.atom === k || (state.site !== null && holds(state.site, k)),
       r = 4 + 6 * Math.sqrt(S.counts[k] / D.J);
     c.globalAlpha = chosen && !on ? 0.35 : 1;
@@ -135,7 +135,7 @@ function map() {
   });
   c.globalAlpha = 1;
   const axes = a >= S.columns.length && b >= S.columns.length, best = S.best.length === 2 && a === S.best[0] && b === S.best[1];
-  $("map-caption").textContent = `${axes ? `First two principal axes of what sites sent${S.roots ? ", square roots of shares" : ", columns in standard units"}.` : best ? `The two columns in which ${word()}s differ most, beside how much sites differ within them.` : ""} Rings: ${S.time ? `${word()}s where they were last seen` : `fused ${word()}s`}, larger at more sites; dots: the sites’ own.${S.counts.length > S.K ? " What is set aside may lie beyond the edge." : ""}`;
+  $("map-caption").textContent = `${axes ? `First two principal axes of what sites sent${S.roots ? ", square roots of shares" : ", columns in standard units"}.` : best ? `The two columns in which ${word()}s differ most, beside how much sites differ within them.` : ""} Rings: ${S.time ? `${word()}s where they were last seen` : `fused ${word()}s`}, larger at more sites; dots: the sites’ own.${S.counts.length > S.K ? " What is excluded may lie beyond the edge." : ""}`;
 }
 function nearest(event, canvas, points, within) {
   const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
@@ -146,7 +146,7 @@ function nearest(event, canvas, points, within) {
 const memberText = (r) =>
   `${D.sites[siteOf[r]]}, its ${word()} ${rowIn[r]}\n${word()} ${S.labels[r]}${S.confidence ? `, confidence ${probability(S.confidence[r])}` : ""}`;
 const atomText = (k) =>
-  `${word()} ${k}${k >= S.K ? " (set aside)" : ""}, ${plural(S.counts[k], "site")}${S.words ? `\n${S.words[k].slice(0, 6).map((w) => w[0]).join(", ")}` : ""}`;
+  `${word()} ${k}${k >= S.K ? " (excluded)" : ""}, ${plural(S.counts[k], "site")}${S.words ? `\n${S.words[k].slice(0, 6).map((w) => w[0]).join(", ")}` : ""}`;
 
 function picture() {
   const Q = D.picture;

@@ -99,7 +99,7 @@ function atoms() {
     ...(rest > 0 && shown.length ? [{ name: `${rest} more` }] : [])];
   const row = (k) => el("tr", { class: state.atom === k ? "chosen" : "" },
     el("th", { scope: "row" }, chip(k), atomButton(k), k >= S.K ? el("span", { class: "hint" }, " ",
-        term("set aside", "aside")) : null),
+        term("excluded", "aside")) : null),
     el("td", { class: "n" }, `${S.counts[k].toLocaleString("en")}`, unsure(k) ? el("small", {}, sitesBetween(k)) : null),
     ...(S.time ? (k < S.K ? [S.time.first[k], S.time.last[k]] : ["–", "–"]).map((t) => el("td", {}, t)) : []),
     ...(S.time ? [el("td", { class: "n" }, k < S.K ? probability(S.time.alive[k]) : "–")] : []),
@@ -134,7 +134,7 @@ function groupsHint(features, listed, all) {
   else if (features && !S.time) parts.push("± is one standard error of that mean: sites' stated errors and the learned difference from site to site.");
   if (features && !S.time && range(S.K).some((k) => range(features).some((d) => differs(k, d))))
     parts.push("“fused” is what a further site is expected to have, where that differs from the mean by more than its standard error: it leans towards the others.");
-  if (G.aside >= 0.5 && all) parts.push(`${whole(G.aside)} ${G.counted} are in what is set aside.`);
+  if (G.aside >= 0.5 && all) parts.push(`${whole(G.aside)} ${G.counted} are in what is excluded.`);
   return parts.join(" ");
 }
 

@@ -171,7 +171,7 @@ function detail() {
   const k = state.atom;
   if (k === null) { $("detail").hidden = true; return; }
   const rows = [...rowsOf[k]].sort((a, b) => S.confidence ? (S.confidence[a] ?? 2) - (S.confidence[b] ?? 2)
-    : S.distance[b] - S.distance[a]), aside = S.set_aside.find((s) => s.atom === k);
+    : S.distance[b] - S.distance[a]), aside = S.excluded.find((s) => s.atom === k);
   $("detail-title").replaceChildren(chip(k), `${Word()} ${k}`);
   const values = el("table"), members = el("table", { id: "members" });
   table(values, [{ name: "Column" }, { name: "Fused", n: true }, { name: "Sites ±", n: true },
