@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.values import Array, Index, Stack
+from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.families.math.start import SMALLEST_RANGE
 from modelweld.fit.screening.distances import FEWEST_SITES, MAD_TO_DEVIATION, Flags, middle
 from modelweld.inputs.local_model import LocalModel
@@ -139,24 +139,21 @@ def totals_of_values(values: Array, seen: NDArray[np.bool_] | None = None) -> To
 
 
 def totals_of_stack(stack: Stack) -> list[Totals | None]:
-    """Of plain values, site by site; of too many sites none."""
+    """Of plain values, site by site, by medians; of too many sites none. Sites of one size are sorted together."""
+    found: list[Totals | None] = [None] * len(stack.sizes)
     if len(stack.sizes) > MOST_SITES:
-        return [None] * len(stack.sizes)
-    parts = [part.T for part in np.split(stack.values, stack.offsets[1:-1])]
-    return [None if part.shape[1] < FEWEST_VALUES else _of_medians(part) for part in parts]
-
-
-def _of_medians(features: Array) -> Totals:
-    """Of a site's plain values, a row per feature (D, L), all of them seen."""
-    mean, number = _medians(features), features.shape[1] / OF_MEDIANS
-    return Totals(mean, MAD_TO_DEVIATION * _medians(np.abs(features - mean[:, None])), number, number)
-
-
-def _medians(features: Array) -> Array:
-    """Of each row (D,)."""
-    low, high = (features.shape[1] - 1) // 2, features.shape[1] // 2
-    ordered = np.partition(features, (low, high), axis=1)
-    return np.asarray((ordered[:, low] + ordered[:, high]) / 2)
+        return found
+    for L in np.unique(stack.sizes[stack.sizes >= FEWEST_VALUES]).tolist():
+        of_size, number = np.flatnonzero(stack.sizes == L), L / OF_MEDIANS
+        for part in blocks(len(of_size), L * stack.values.shape[1]):
+            own = of_size[part]
+            values = np.sort(stack.values[stack.offsets[own, None] + np.arange(L)], axis=1)
+            mean = (values[:, (L - 1) // 2] + values[:, L // 2]) / 2
+            off = np.sort(np.abs(values - mean[:, None]), axis=1)
+            deviation = MAD_TO_DEVIATION * ((off[:, (L - 1) // 2] + off[:, L // 2]) / 2)
+            for j, m, s in zip(own.tolist(), mean, deviation, strict=True):
+                found[j] = Totals(m, s, number, number)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
