@@ -330,7 +330,7 @@ def mirror(stack: Stack) -> Stack:
 
     Examples
     --------
-    >>> mirrored(Stack(np.array([[1.0], [5.0], [2.0]]), np.array([0, 2, 3]))).values.ravel().tolist()
+    >>> mirror(Stack(np.array([[1.0], [5.0], [2.0]]), np.array([0, 2, 3]))).values.ravel().tolist()
     [1.0, -1.0, 5.0, -5.0, 2.0, -2.0]
     """
     both = np.repeat(stack.values, 2, axis=0)
@@ -349,7 +349,7 @@ def orient(facing: Facing, rows: Array, labels: Index, K: int) -> tuple[Array, A
     --------
     >>> def facing(rows, sums):
     ...     return np.where((rows * sums).sum(1, keepdims=True) < 0, -rows, rows)
-    >>> rows, sums = oriented(facing, np.array([[1.0, 0.1], [-1.0, 0.2], [0.3, 1.0]]), np.array([0, 0, 1]), 2)
+    >>> rows, sums = orient(facing, np.array([[1.0, 0.1], [-1.0, 0.2], [0.3, 1.0]]), np.array([0, 0, 1]), 2)
     >>> rows.tolist(), sums.tolist()
     ([[1.0, 0.1], [1.0, -0.2], [0.3, 1.0]], [[2.0, -0.1], [0.3, 1.0]])
     """

@@ -43,7 +43,7 @@ def name_of_draw(name: str, array: int, arrays: int) -> str:
 
     Examples
     --------
-    >>> drawn_name("noise", 0, 1), drawn_name("noise", 1, 2)
+    >>> name_of_draw("noise", 0, 1), name_of_draw("noise", 1, 2)
     ('noise', 'noise 1')
     """
     return name if arrays == 1 else f"{name} {array}"
