@@ -144,3 +144,8 @@ def test_times_are_refused_in_words():
 @pytest.mark.filterwarnings("ignore::modelweld.errors.SmallShardWarning")
 def test_shards_find_the_same_groups(fusion):
     assert fuse_shards(group_sites(sites(), 2), Plain()).K == fusion.K
+
+
+def test_a_capability_that_is_not_inherited_is_refused():
+    with pytest.raises(TypeError, match=r"defines 'starts'.*class Own\(HasStarts, Family\)"):
+        type("Own", (modelweld.Family,), {"starts": lambda self, stack: [self]})

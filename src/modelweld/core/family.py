@@ -26,6 +26,20 @@ from modelweld.core.values import Array, Index, Stack, offsets_of
 Some = TypeVar("Some", bound="Family")
 
 
+class Capability:
+    """What a family may have besides its four methods.
+
+    A family that defines a name of a capability without inheriting it would be taken to lack it: that is refused.
+    """
+
+    _owners: ClassVar[dict[str, type]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if Capability in cls.__bases__:
+            Capability._owners.update((name, cls) for name in vars(cls) if not name.startswith("_"))
+
+
 class Family(ABC):
     """How local values of one array scatter about their global value.
 
@@ -42,6 +56,16 @@ class Family(ABC):
     >>> isinstance(modelweld.Gaussian(), modelweld.Family)
     True
     """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in vars(cls):
+            owner = Capability._owners.get(name, Family)
+            if not issubclass(cls, owner):
+                raise TypeError(
+                    f"{cls.__name__} defines {name!r}, which is asked of families that inherit {owner.__name__}: "
+                    f"from {owner.__module__} import {owner.__name__}, class {cls.__name__}({owner.__name__}, Family)."
+                )
 
     @abstractmethod
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
@@ -60,7 +84,7 @@ class Family(ABC):
         """Hyperparameters learned from the atoms' rows (K, k); never lowers ``log_evidence(sums).sum()``."""
 
 
-class ChecksValues:
+class ChecksValues(Capability):
     """Families that take some values only.
 
     Attributes
@@ -83,7 +107,7 @@ class ChecksValues:
         return None
 
 
-class Predictive:
+class Predictive(Capability):
     """Families with a predictive density that is quicker than the difference of two evidences.
 
     Examples
@@ -98,7 +122,7 @@ class Predictive:
         raise NotImplementedError
 
 
-class Unites:
+class Unites(Capability):
     """Families with an evidence of unions that is quicker than making their sums.
 
     Examples
@@ -113,7 +137,7 @@ class Unites:
         raise NotImplementedError
 
 
-class Signless:
+class Signless(Capability):
     """Families of values of which v and -v are one. Rows are turned to agree with the sums that they are added to.
 
     Examples
@@ -141,7 +165,7 @@ class Signless:
         return np.asarray(np.einsum("nd,nd->n", stack.values, atoms))
 
 
-class ValueLearner(Family):
+class ValueLearner(Capability, Family):
     """Families whose rows depend on hyperparameters, so that these are learned from the values instead of sums.
 
     Examples
@@ -160,7 +184,7 @@ class ValueLearner(Family):
         return stack.variance is not None
 
 
-class Conditional:
+class Conditional(Capability):
     """Families that keep something of the values that they work on.
 
     Examples
@@ -175,7 +199,7 @@ class Conditional:
         raise NotImplementedError
 
 
-class HasHyperprior:
+class HasHyperprior(Capability):
     """Families whose hyperparameters have a prior, which is part of the objective.
 
     Examples

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.core.family import (
+    Capability,
     ChecksValues,
     Conditional,
     Family,
@@ -42,7 +43,7 @@ def first_row(wrong: NDArray[np.bool_]) -> int | None:
 # Asked by the search (`modelweld.fit.search`) and its engines (`modelweld.fit.engines`).
 
 
-class HasStarts:
+class HasStarts(Capability):
     """Families that read hyperparameters which are not given off the values.
 
     Examples
@@ -62,7 +63,7 @@ def find_starts(family: Some, stack: Stack) -> list[Some]:
     return family.starts(stack) if isinstance(family, HasStarts) else [family]
 
 
-class NamesHyperparameters:
+class NamesHyperparameters(Capability):
     """Families that say which of their fields are learned.
 
     Attributes
@@ -89,7 +90,7 @@ def name_hyperparameters(family: Family) -> Hyperparameters:
     return family.name_hyperparameters() if isinstance(family, NamesHyperparameters) else _numbers(family)
 
 
-class NamesCandidates:
+class NamesCandidates(Capability):
     """Families that know which atoms a value may join without scoring them all, for the sparse engine.
 
     Examples
@@ -122,7 +123,7 @@ def find_candidates(family: Family, own: Array, sums: Array, odds: Array) -> tup
     return family.candidates(own, sums, odds) if isinstance(family, NamesCandidates) else None
 
 
-class Compilable:
+class Compilable(Capability):
     """Families that the compiled engine knows.
 
     Examples
@@ -187,7 +188,7 @@ class Location:
     about: Callable[[Array, Array], Family]
 
 
-class HasPlaces:
+class HasPlaces(Capability):
     """Families of real values that scatter about a place, so that one can be far from others.
 
     Attributes
@@ -228,7 +229,7 @@ def locate(family: Family, rows: Array, sums: Array) -> Location | None:
     return family.locate(rows, sums) if isinstance(family, HasPlaces) and family.has_places else None
 
 
-class Embeds:
+class Embeds(Capability):
     """Families whose values can be compared by distance.
 
     Examples
@@ -253,7 +254,7 @@ def embed_values(family: Family, values: Array) -> Array | None:
 # Asked of results (`modelweld.results.posterior`, `modelweld.revision.slim_fusion`).
 
 
-class Drawable:
+class Drawable(Capability):
     """Families whose atoms can be drawn given their values.
 
     Examples
@@ -282,7 +283,7 @@ def follow(family: Family, values: Array, before: Array, after: Array) -> Array:
     return family.follow(values, before, after) if isinstance(family, Drawable) else values + after - before
 
 
-class Sampled:
+class Sampled(Capability):
     """Families whose hyperparameters are drawn together with matchings.
 
     Attributes
@@ -318,7 +319,7 @@ def prior_location(family: Some, stack: Stack, share: float) -> Some:
 # Asked by shards (`modelweld.shards`) and by time (`modelweld.time`).
 
 
-class Shardable:
+class Shardable(Capability):
     """Families of which shards state sums for hyperparameters other than their own.
 
     Attributes
@@ -345,7 +346,7 @@ class Shardable:
         return average(families, share)  # type: ignore[type-var]
 
 
-class Moves:
+class Moves(Capability):
     """Families that have a form for atoms that move.
 
     Attributes
