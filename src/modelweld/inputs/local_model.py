@@ -167,9 +167,7 @@ class LocalModel:
         'b'
         """
         if changes.keys() <= {"site", "kind", "facts"}:  # arrays were checked
-            other = copy(self)
-            for name, value in changes.items():
-                object.__setattr__(other, name, value)
+            other = derive(self, **changes)
             check_fields(other)
             return other
         mine = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
@@ -178,6 +176,16 @@ class LocalModel:
             for name, named in self.axes.items()
         }
         return LocalModel(**{**mine, **changes})
+
+
+def derive(model: LocalModel, **changes: Any) -> LocalModel:
+    """The same model with other fields, computed from checked ones: values are checked once, where they are
+    received.
+    """
+    other = copy(model)
+    for name, value in changes.items():
+        object.__setattr__(other, name, value)
+    return other
 
 
 def _check_sizes(

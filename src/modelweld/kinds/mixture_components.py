@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.core.values import Array, Index
-from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.local_model import LocalModel, derive
 from modelweld.kinds.kind import check_counted
 
 if TYPE_CHECKING:
@@ -145,11 +145,11 @@ def _weigh_model(model: LocalModel, totals: Sequence[float], scatter: Array) -> 
         errors = np.minimum(stated, error_variances(_widths(spreads, scatter), counts) + added)
     else:
         errors = error_variances(_widths(spreads, scatter), NOMINAL_POINTS * share)
-    model = model.with_(variance={**model.variance, "means": errors})
+    model = derive(model, variance={**model.variance, "means": errors})
     if model.facts.get("counted") or not totals:
         return model
     arrays = {**model.arrays, "counts": share * float(np.median(totals))}
-    return model.with_(arrays=arrays, facts={**model.facts, "counted": True, "nominal": True})
+    return derive(model, arrays=arrays, facts={**model.facts, "counted": True, "nominal": True})
 
 
 def _scatter(models: Sequence[LocalModel]) -> Array:

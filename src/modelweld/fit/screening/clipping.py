@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from modelweld.core.values import Array
 from modelweld.errors import Finding, OutlierWarning
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE
-from modelweld.inputs.local_model import LocalModel, is_count, is_spread
+from modelweld.inputs.local_model import LocalModel, derive, is_count, is_spread
 
 FAR_MORE = 100.0
 """Times the largest weight, and the variances, of a typical site. A value a hundred times as precise as those it is
@@ -53,12 +53,12 @@ def clip_weights(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
         weights = [site.weight.get(array) for site in sites]
         for j, most in _bounds(weights, FAR_MORE, f"weights of {array!r}", names, reasons).items():
             bounded = np.minimum(result[j].weight[array], most)
-            result[j] = result[j].with_(weight={**result[j].weight, array: bounded})
+            result[j] = derive(result[j], weight={**result[j].weight, array: bounded})
     for array in dict.fromkeys(name for site in sites for name in site.auxiliary if is_count(name)):
         counted = [site.arrays.get(array) if site.facts.get("counted", True) else None for site in sites]
         for j, most in _bounds(counted, MOST_COUNTED, f"{array!r}", names, reasons).items():
             scale = most / np.max(result[j].arrays[array])
-            result[j] = result[j].with_(arrays={**result[j].arrays, array: scale * result[j].arrays[array]})
+            result[j] = derive(result[j], arrays={**result[j].arrays, array: scale * result[j].arrays[array]})
     return Bounded(result, tuple(reasons))
 
 
@@ -118,7 +118,7 @@ def clip_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
             else:
                 continue
             bounded = _between(result[j].arrays[array], low, high)
-            result[j] = result[j].with_(arrays={**result[j].arrays, array: bounded})
+            result[j] = derive(result[j], arrays={**result[j].arrays, array: bounded})
     return Bounded(result, tuple(reasons))
 
 
