@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from modelweld.core.match import Matcher
 from modelweld.core.matching import Matching
 from modelweld.core.plan import Plan
 from modelweld.core.values import arrays_of
@@ -103,13 +105,11 @@ def match_sets(job: Job) -> Job:
     for set_name, chosen in families_by_set(job.sites, job.families).items():
         parts = {key: (stack_of(job.sites, key, set_name, matchings), family) for key, family in chosen.items()}
         columns = [columns_of(job.sites[0], key, set_name, matchings, in_words=True) for key in chosen]
-        if times is not None:
-            matchings[set_name] = match_in_time(parts, times, job.names, job.plan, job.rng, columns)
-            continue
-        matching = match(parts, job.names, job.plan, job.rng, columns)
+        matcher: Matcher = match if times is None else partial(match_in_time, times=times)
+        matching = matcher(parts, job.names, job.plan, job.rng, columns)
         errors = set.intersection(*(set(model.variance) for model in job.sent))
         measured = [parts[key][0] for key, f in chosen.items() if has_places(f) and errors.issuperset(arrays_of(key))]
-        if measured and job.plan.duplicates and job.plan.search != "plain":
+        if measured and times is None and job.plan.duplicates and job.plan.search != "plain":
             matching = matching.say(*name_shared_rows(measured, matching, job.names))
         matchings[set_name] = matching
     return replace(job, matchings=matchings)

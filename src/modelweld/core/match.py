@@ -9,7 +9,7 @@ values and restore the others (outliers), fit more than once (duplicates), or on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -19,8 +19,9 @@ from modelweld.core.algorithm1 import best_run
 from modelweld.core.board import Board
 from modelweld.core.family import Family
 from modelweld.core.matching import Matching, make_matching
+from modelweld.core.plan import Plan
 from modelweld.core.prior import Prior
-from modelweld.core.values import Index, SetValues, Stack, arrange
+from modelweld.core.values import Index, Key, SetValues, Stack, arrange
 
 Fit = Callable[[SetValues], Matching]
 """Values in, their matching out."""
@@ -47,6 +48,25 @@ def through(screens: Sequence[Screen], fit: Fit) -> Fit:
     for screen in reversed(screens):
         fit = partial(screen, fit=fit)
     return fit
+
+
+Parts = Mapping[Key, tuple[Stack, Family]]
+"""The arrays that decide a set's matching: their values of all sites, and their families."""
+
+
+class Matcher(Protocol):
+    """Which values of one set are noisy copies of the same atom; `columns` names features in messages."""
+
+    def __call__(
+        self,
+        parts: Parts,
+        sites: Sequence[str],
+        plan: Plan,
+        rng: np.random.Generator,
+        columns: Sequence[Sequence[str]] | None = None,
+    ) -> Matching:
+        """Match."""
+        ...
 
 
 Starts = Callable[[Family, Stack], Sequence[Family]]

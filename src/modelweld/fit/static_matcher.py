@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -11,13 +11,12 @@ from modelweld.core import match as paper
 from modelweld.core.algorithm1 import AnyBoard, Run, alternate
 from modelweld.core.board import Board
 from modelweld.core.family import canonical_sign, find_misfit
-from modelweld.core.match import through
+from modelweld.core.match import Parts, through
 from modelweld.core.matching import Artefact, Matching, make_matching
 from modelweld.core.plan import MOST_SWEEPS, Auto, Plan
 from modelweld.core.prior import BetaBernoulli, Prior
-from modelweld.core.values import Index, Key, SetValues, Stack, check_squares
+from modelweld.core.values import Index, Key, SetValues, check_squares
 from modelweld.errors import ConvergenceWarning, Finding, InputError
-from modelweld.families import Family
 from modelweld.families.capabilities import find_starts
 from modelweld.families.registry import misfit_error
 from modelweld.fit.engines.choice import Reference, engine_for
@@ -25,9 +24,6 @@ from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.screening.screens import screens_of
 from modelweld.fit.search.artefacts import join_fragments_apart
 from modelweld.fit.search.starts import board_at, run
-
-Parts = Mapping[Key, tuple[Stack, Family]]
-"""The arrays that decide a set's matching: their values of all sites, and their families."""
 
 
 def match(

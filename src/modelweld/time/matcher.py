@@ -11,7 +11,7 @@ import scipy
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, Run, alternate, is_same_partition
 from modelweld.core.family import with_fields
-from modelweld.core.match import through
+from modelweld.core.match import Parts, through
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import MOST_SWEEPS, Plan
 from modelweld.core.values import Array, Index, Key, SetValues, Stack, canonical_groups, canonical_values, offsets_of
@@ -163,15 +163,15 @@ def _taught_by_part(
 
 
 def match_in_time(
-    parts: Mapping[Key, tuple[Stack, Family]],
-    times: Array,
+    parts: Parts,
     sites: Sequence[str],
     plan: Plan,
     rng: np.random.Generator,
     columns: Sequence[Sequence[str]] | None = None,
+    *,
+    times: Array,
 ) -> Matching:
-    """Which values of one set belong to the same moving atom: screened and fitted as `modelweld.fit.static_matcher`
-    does.
+    """Which values of one set belong to the same moving atom: the `Matcher` of sites that have times.
 
     A site that sends the same at another time has not changed, and is no duplicate; one that is off by a constant from
     all others of its own time has not drifted.
