@@ -8,7 +8,6 @@ import pytest
 
 from modelweld import Gaussian, LocalModel, fuse
 from modelweld.core.board import Board
-from modelweld.core.matching import matching_by_labels
 from modelweld.core.prior import BetaBernoulli, Fragments
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import OversplitWarning
@@ -17,6 +16,7 @@ from modelweld.fit.search import starts as search
 from modelweld.fit.search.split_rules import join_fragments, name_oversplit, share_elsewhere
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.kinds.network import network
+from modelweld.results.fit_result import matching_by_labels
 from shared import simulate
 
 

@@ -9,7 +9,6 @@ import pytest
 from modelweld import BetaBernoulli, Gaussian, Search, fuse
 from modelweld.core.algorithm1 import Run, State
 from modelweld.core.board import Board
-from modelweld.core.matching import matching_by_labels
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
@@ -28,6 +27,7 @@ from modelweld.fit.static_matcher import limits_met
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.results.diagnostics.pair_scan import place
 from modelweld.results.diagnostics.site_warnings import about_shifts, scatter_of_others
+from modelweld.results.fit_result import matching_by_labels
 
 # --- copies (fragments.rules.CERTAIN, .75; COLLAPSE, .42)
 # --------------------------------------------------------------

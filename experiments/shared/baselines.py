@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.matching import matching_by_labels
 from modelweld.core.prior import BetaBernoulli
 from modelweld.core.values import Array, Index, Key, offsets_of
 from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import check_values
-from modelweld.results.fit_result import FitResult
+from modelweld.results.fit_result import FitResult, matching_by_labels
 from shared.local_fits import KMEANS_STARTS
 
 

@@ -244,39 +244,6 @@ def make_matching(
     )
 
 
-def matching_by_labels(
-    labels: Index,
-    offsets: Index,
-    name: str,
-    values: Array,
-    engine: str,
-    *,
-    prior: Prior | None = None,
-    families: Mapping[Key, Family] | None = None,
-    objective: float = float("nan"),
-) -> Matching:
-    """The matching of a method that is not `fuse`, from labels and the atoms' values, numbered as `fuse` numbers them.
-
-    An atom counts once per site, also where a site holds it more than once.
-    """
-    held = np.unique(np.stack([labels, group_of_values(offsets)]), axis=1)[0]
-    counts = np.bincount(held, minlength=len(values))
-    number = by_count(counts, values)
-    return Matching(
-        stacked_labels=ranks(number)[labels],
-        offsets=offsets,
-        counts=counts[number],
-        families=families or {},
-        values={name: values[number]},
-        prior=prior,
-        objective=objective,
-        history=() if np.isnan(objective) else (objective,),
-        changes=(),
-        converged=True,
-        engine=engine,
-    )
-
-
 def ranks(number: Index) -> Index:
     """Where each atom stands in an order of all of them."""
     rank = np.empty(len(number), dtype=np.int64)

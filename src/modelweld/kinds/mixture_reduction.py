@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.core.matching import matching_by_labels
 from modelweld.core.values import Array, Index
 from modelweld.errors import DensityWarning, InputError, warn_user
 from modelweld.families.registry import SMALLEST_POSITIVE
@@ -39,6 +38,7 @@ from modelweld.kinds.mixture_components import (
     stack_components,
 )
 from modelweld.kinds.mixture_density import draw_points, log_likelihood, points_per_component
+from modelweld.results.fit_result import matching_by_labels
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

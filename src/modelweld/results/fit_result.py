@@ -12,9 +12,9 @@ import numpy as np
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, Signless, is_signless
-from modelweld.core.matching import Matching
+from modelweld.core.matching import Matching, by_count, ranks
 from modelweld.core.prior import Fragments, Prior
-from modelweld.core.values import Array, Index, Key, Stack, arrange
+from modelweld.core.values import Array, Index, Key, Stack, arrange, group_of_values
 from modelweld.errors import SHOWN, InputError
 from modelweld.fit.search.parts import Parts
 from modelweld.inputs.clock import Time
@@ -273,3 +273,36 @@ class FitResult:
 
     def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "_made": {}, "before": None}  # made again where it is asked for
+
+
+def matching_by_labels(
+    labels: Index,
+    offsets: Index,
+    name: str,
+    values: Array,
+    engine: str,
+    *,
+    prior: Prior | None = None,
+    families: Mapping[Key, Family] | None = None,
+    objective: float = float("nan"),
+) -> Matching:
+    """The matching of a method that is not `fuse`, from labels and the atoms' values, numbered as `fuse` numbers them.
+
+    An atom counts once per site, also where a site holds it more than once.
+    """
+    held = np.unique(np.stack([labels, group_of_values(offsets)]), axis=1)[0]
+    counts = np.bincount(held, minlength=len(values))
+    number = by_count(counts, values)
+    return Matching(
+        stacked_labels=ranks(number)[labels],
+        offsets=offsets,
+        counts=counts[number],
+        families=families or {},
+        values={name: values[number]},
+        prior=prior,
+        objective=objective,
+        history=() if np.isnan(objective) else (objective,),
+        changes=(),
+        converged=True,
+        engine=engine,
+    )
