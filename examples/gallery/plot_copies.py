@@ -1,6 +1,6 @@
 """
 When a site holds a group in fragments
-===================================
+======================================
 
 Estimated models split what is one. A quarter of the values here are fragments of a group that the site holds already
 (simulated, so that the truth is known). With ``splits`` off, every fragment becomes a group of its own; by default
