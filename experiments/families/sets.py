@@ -267,7 +267,10 @@ SETTINGS: dict[str, Setting] = {
     "Gaussian x Scatter": Setting(
         lambda rng, K: (rng.normal(0, 2.0, (K, 3)), inverse_wishart(rng, K, 8.0, 3)),
         mixture_site,
-        lambda: {"means": family(F + "real_values", "Gaussian"), "covariances": family(F + "wishart.scatter", "Scatter")},
+        lambda: {
+            "means": family(F + "real_values", "Gaussian"),
+            "covariances": family(F + "wishart.scatter", "Scatter"),
+        },
         mean_and_log_matrix,
         (F + "wishart.scatter",),
     ),
