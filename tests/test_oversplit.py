@@ -181,7 +181,7 @@ def test_fragments_are_found_among_however_many_values(honest, splitters, fragme
 @pytest.mark.parametrize(("spare", "found"), [(0, True), (-1, False)])
 def test_a_compiled_job_is_looked_at_as_far_as_a_board_holds_it(monkeypatch, spare, found):
     sites, _ = many_sites_with(10, 8, 8, 40)
-    monkeypatch.setattr(search, "LARGEST_IN_PIECES", sum(site.size for site in sites) + spare)
+    monkeypatch.setattr(search, "LARGEST_IN_FRAGMENTS", sum(site.size for site in sites) + spare)
     with pytest.warns(OversplitWarning) if found else nullcontext():
         assert (fuse(sites).K == 12) is found
 

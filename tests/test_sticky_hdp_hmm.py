@@ -436,7 +436,7 @@ def test_windows_find_the_states():
 def test_long_data_pool_neighbours_first(monkeypatch):
     X, path, _ = independent_frames(7, K=3, D=2, lengths=(200, 150))
     phi = features((X - X.mean(0)) / X.std(0))
-    monkeypatch.setattr(windows, "MOST_PIECES", 15)
+    monkeypatch.setattr(windows, "MOST_FRAGMENTS", 15)
     prior = Prior(np.full(2, 0.1), 0.01)
     options = {"window": 5, "phase": 3, "zeta": 1.0, "prior": prior}
     fragments = pool_windows(phi, np.array([0, 200, 350]), 15, **options)

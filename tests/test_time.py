@@ -55,7 +55,7 @@ def log_rates(prior: BirthDeath, presence: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("hazard", [0.0, 0.3, 4.0])
 def test_rates_of_lives_are_sums_over_births_and_deaths(hazard: float) -> None:
-    prior = BirthDeath(3.0, 0.6, hazard).seeing(MOMENTS)
+    prior = BirthDeath(3.0, 0.6, hazard).condition_on(MOMENTS)
     every = patterns(len(MOMENTS))
     expected = [log_rate_by_hand(prior, held, MOMENTS) for held in every]
     assert np.allclose(log_rates(prior, every), expected)
@@ -66,16 +66,18 @@ def test_probability_of_being_alive_is_that_of_all_lives() -> None:
     prior = BirthDeath(3.0, 0.6, 0.3)
     held = np.array([[False, True, False, False, False]])
     spans = lifespans(held, MOMENTS)
-    whole = np.exp(log_rates(prior.seeing(MOMENTS), held))[0]
+    whole = np.exp(log_rates(prior.condition_on(MOMENTS), held))[0]
     for time, slot in ((0.0, 0), (0.7, 1), (2.0, 2), (5.0, 3)):
         # those that live then: as if one more group, which always sees, had come at that time
         lives = product(range(slot + 1), range(slot, 4))
         certain = sum(rate_of_life(prior, held[0], MOMENTS, born, dies) for born, dies in lives)
-        assert np.isclose(prior.seeing(MOMENTS).living(spans, time)[0], certain / whole)
-    later = prior.seeing(MOMENTS).living(spans, 7.0)[0]
-    assert np.isclose(later, np.exp(-0.6) * prior.seeing(MOMENTS).living(spans, 5.0)[0])
-    between = prior.seeing(MOMENTS).living(spans, 3.0)[0]
-    assert prior.seeing(MOMENTS).living(spans, 5.0)[0] < between < prior.seeing(MOMENTS).living(spans, 2.0)[0]
+        assert np.isclose(prior.condition_on(MOMENTS).living(spans, time)[0], certain / whole)
+    later = prior.condition_on(MOMENTS).living(spans, 7.0)[0]
+    assert np.isclose(later, np.exp(-0.6) * prior.condition_on(MOMENTS).living(spans, 5.0)[0])
+    between = prior.condition_on(MOMENTS).living(spans, 3.0)[0]
+    assert (
+        prior.condition_on(MOMENTS).living(spans, 5.0)[0] < between < prior.condition_on(MOMENTS).living(spans, 2.0)[0]
+    )
 
 
 def test_lives_are_learned_and_never_made_less_probable() -> None:
@@ -85,7 +87,7 @@ def test_lives_are_learned_and_never_made_less_probable() -> None:
     for j, labels in enumerate(drawn.labels):
         presence[labels, j] = True
     presence, sizes = presence[presence.any(1)], presence.sum(0)
-    first = BirthDeath(5.0, 0.5, 0.01).seeing(drawn.times)
+    first = BirthDeath(5.0, 0.5, 0.01).condition_on(drawn.times)
     spans = lifespans(presence, drawn.times)
     learned = first.learn_in_time(spans)
     assert learned.log_prob_in_time(spans, sizes) > first.log_prob_in_time(spans, sizes)
@@ -196,7 +198,7 @@ def test_objective_is_the_exact_joint_density() -> None:
 
 def test_probabilities_of_all_matchings_of_all_sizes_add_up_to_one() -> None:
     prior, times = BirthDeath(0.4, 0.5, 0.5), np.array([0.0, 1.0])
-    prior = prior.seeing(times)
+    prior = prior.condition_on(times)
     total = 0.0
     nothing = lifespans(np.zeros((0, 2), dtype=bool), times)
     learned = prior.log_prob_in_time(nothing, np.zeros(2, dtype=np.int64)) + prior.ends().seen

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import modelweld
 from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Index
-from modelweld.files.fusion_file import save_fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.notebook import html_table
 from modelweld.kinds import fuse_parameters, kind_of
@@ -327,7 +326,7 @@ class Fusion:
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
-        return save_fusion(self._fit, path, force=force)
+        return modelweld.files.fusion_file.save_fusion(self._fit, path, force=force)
 
     def table(self, set_name: str | None = None, *, confidence: bool = False) -> GroupTable:
         """One row per group: who has it, how many points, and the mean of what sites sent in the features' units.

@@ -38,7 +38,7 @@ class Prior(ABC):
     """How probable a matching is before the values are seen.
 
     Exchangeable priors, which do not care which groups hold an atom, write `increments` and `log_prob` and see how many
-    groups do. A prior that cares (`modelweld.fit.priors.birth_death`) is told when groups come (`seeing`).
+    groups do. A prior that cares (`modelweld.fit.priors.birth_death`) conditions on when groups come (`condition_on`).
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Prior(ABC):
         """The prior with its own parameters updated; never lowers `log_prob`."""
         return self
 
-    def seeing(self, times: Array) -> Prior:
+    def condition_on(self, times: Array) -> Prior:
         """The same prior of groups that come at these times (J,); exchangeable ones do not care."""
         return self
 
@@ -193,7 +193,7 @@ class BetaBernoulli(Prior):
         return float(log_R.sum() + len(counts) * constant - expected_atoms - gammaln(sizes + 1.0).sum())
 
 
-MOST_PIECES = 3
+MOST_FRAGMENTS = 3
 """Fragments of one atom that a group may be given in one step; more can gather over several."""
 
 PRIOR_EXTRA, PRIOR_HELD = 0.5, 9.5
@@ -256,7 +256,7 @@ class Fragments:
         what was found is judged by the exact objective).
         """
         columns = [scores]
-        for r in range(2, MOST_PIECES + 1):
+        for r in range(2, MOST_FRAGMENTS + 1):
             columns.append(np.minimum(columns[-1], gain + np.log(self.delta) + np.log(r) - np.log1p(-self.delta)))
         return np.hstack(columns)
 

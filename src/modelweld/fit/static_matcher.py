@@ -51,8 +51,8 @@ def values_of(parts: Parts, sites: Sequence[str], columns: Sequence[Sequence[str
 def fit(values: SetValues, plan: Plan, rng: np.random.Generator) -> Matching:
     """The matching of values that are taken for honest and independent; the paper's where the search is plain."""
     prior = default_prior(plan.prior, len(values.sites))
-    engine = engine_for(values.stacks, values.families, prior, plan)
-    if plan.search == "plain" and isinstance(engine, Reference) and not plan.splits_of(values.stacks):
+    plain = plan.search == "plain" and not plan.splits_of(values.stacks)
+    if plain and isinstance(engine_for(values.stacks, values.families, prior, plan), Reference):
         matching = paper.fit(values, prior, plan.max_sweeps, rng, find_starts)
         return matching.say(*limits_met(Run(converged=matching.converged), plan)) if plan.warn else matching
     board, progress, order = run(values.stacks, values.families, prior, plan, rng)

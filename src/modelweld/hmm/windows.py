@@ -44,7 +44,7 @@ from modelweld.hmm.statistics import (
 )
 from modelweld.libraries.hidden_markov import correlation_time
 
-MOST_PIECES = 400
+MOST_FRAGMENTS = 400
 """Windows compared all with all; where there are more, neighbours in time are pooled first. Time and memory grow with
 the square."""
 
@@ -138,8 +138,8 @@ def pool_windows(
     label = np.arange(len(first))
     sums = zeta * np.add.reduceat(phi, first, axis=0)
     new_sequence = np.isin(first, offsets[:-1])
-    if len(first) > max(MOST_PIECES, n_states):
-        label, sums = _pool_neighbours(sums, new_sequence, max(MOST_PIECES, n_states), prior)
+    if len(first) > max(MOST_FRAGMENTS, n_states):
+        label, sums = _pool_neighbours(sums, new_sequence, max(MOST_FRAGMENTS, n_states), prior)
     if len(sums) > n_states:
         label = _pool(sums, n_states, prior)[label]
     return np.repeat(label, np.diff(np.append(first, offsets[-1])))

@@ -280,8 +280,8 @@ def slim(fit: FitResult) -> SlimFusion:
     if matching.duplicates:
         copy, first = next(iter(matching.duplicates.items()))
         raise InputError(
-            f"sites {fit.sites[first]!r} and {fit.sites[copy]!r} coincide and are counted once; in sums alone "
-            "it cannot be told what is left when one of them goes. Remove one first."
+            f"sites {fit.sites[first]!r} and {fit.sites[copy]!r} coincide and are counted once; sums alone "
+            "do not say what is left when one of them goes. Remove one first."
         )
     J, N = len(stacks[0].sizes), len(matching.stacked_labels)
     kept = np.ones(N, dtype=bool) if matching.kept is None else matching.kept

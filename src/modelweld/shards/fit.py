@@ -34,7 +34,7 @@ from modelweld.fit.engines.sparse_board import SparseBoard
 from modelweld.fit.screening.duplicate_sites import FEWEST_OWN
 from modelweld.fit.screening.screens import exclude_oversized, find_oversized, find_unobserved, number_rows, screens_of
 from modelweld.fit.search.starts import run
-from modelweld.shards.shard import ASIDE, TWIN, Shard, Summary, is_compiled, summarise
+from modelweld.shards.shard import DUPLICATE, EXCLUDED, Shard, Summary, is_compiled, summarise
 from modelweld.threads import blas_threads
 
 
@@ -84,7 +84,7 @@ def fuse_shard(
         Sites that are not fitted: those of far too many values, and those that repeat another.
     """
     site, labels = group_of_values(shard.stack.offsets), labels.copy()
-    for sites, label in ((oversized, ASIDE), (duplicates, TWIN)):
+    for sites, label in ((oversized, EXCLUDED), (duplicates, DUPLICATE)):
         labels[np.isin(site, sites) & (labels >= 0)] = label
     family, reasons = find_starts(shard.family, shard.select_fitted(labels)[0])[0], tuple[str, ...]()
     values = shard.values_of(np.flatnonzero(labels >= 0))
@@ -93,14 +93,14 @@ def fuse_shard(
             matching, fitted, board = _fit_screened(values, plan, prior, np.random.default_rng(seed))
         family, reasons = board.families[0], matching.reasons
         labels[values.rows] = np.where(
-            np.isin(group_of_values(values.offsets), list(matching.duplicates or ())), TWIN, ASIDE
+            np.isin(group_of_values(values.offsets), list(matching.duplicates or ())), DUPLICATE, EXCLUDED
         )
         labels[fitted] = board.labels
     number = np.bincount(labels[labels >= 0])
     sizes = shard.select_fitted(labels)[0].sizes
-    repeated = len(np.unique(site[labels == TWIN]))
+    repeated = len(np.unique(site[labels == DUPLICATE]))
     return labels, Learned(
-        family, int(number.sum()), len(number), sizes, int((labels == ASIDE).sum()), repeated, reasons
+        family, int(number.sum()), len(number), sizes, int((labels == EXCLUDED).sum()), repeated, reasons
     )
 
 
@@ -224,7 +224,7 @@ def survey(shard: Shard, labels: Index | None, screen: bool) -> tuple[Index, Sur
     keep, reasons, _ = (
         find_unobserved(number_rows(shard.values_of(np.arange(len(stack.values))))) if screen else (None, [], None)
     )
-    labels = np.zeros(len(stack.values), dtype=np.int64) if keep is None else np.where(keep, 0, ASIDE)
+    labels = np.zeros(len(stack.values), dtype=np.int64) if keep is None else np.where(keep, 0, EXCLUDED)
     fitted, _ = shard.select_fitted(labels)
     kept = np.diff(np.concatenate([[0], np.cumsum(labels == 0)])[stack.offsets])
     marks = _marks(stack)

@@ -1,7 +1,7 @@
 """A *shard*: sites that lie together, read and put in an order that depends on their content alone.
 
 Labels of a shard's values number its own atoms 0, 1, ...; which atom of the centre each of these is, the centre knows.
-Values that are not fitted have a negative label: ASIDE, or TWIN where their site repeats another.
+Values that are not fitted have a negative label: EXCLUDED, or DUPLICATE where their site repeats another.
 
 A shard's matching as sums of rows (sufficient statistics): what of it travels, and how it is stated and renamed.
 """
@@ -46,7 +46,7 @@ Source = str | os.PathLike[str] | Sequence[Any] | Callable[[], Any]
 
 Values = TypeVar("Values", bound=NDArray[Any])
 
-ASIDE, TWIN = -1, -2
+EXCLUDED, DUPLICATE = -1, -2
 """Labels of values that are not fitted: they say nothing or lie far from all others, or are another site's again."""
 
 

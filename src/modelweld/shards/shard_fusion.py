@@ -18,7 +18,7 @@ from modelweld.results.fit_result import FitResult
 from modelweld.revision.slim_fusion import SlimFusion
 from modelweld.shards.engine import Engine, Moved
 from modelweld.shards.fit import Atoms, board_of
-from modelweld.shards.shard import ASIDE, TWIN, Shard
+from modelweld.shards.shard import DUPLICATE, EXCLUDED, Shard
 
 CERTAIN = 1e9
 """Nats by which a value that repeats another belongs to an atom that is there rather than to a new one."""
@@ -170,10 +170,10 @@ def own_labels(shard: Shard, labels: Index, place: Index, first_aside: int, atom
     """A shard's labels in the centre's numbers, site by site; those of sites that repeat another, given all atoms."""
     numbers = labels.copy()
     numbers[labels >= 0] = place[labels[labels >= 0]]
-    aside = labels == ASIDE
+    aside = labels == EXCLUDED
     numbers[aside] = first_aside + np.arange(int(aside.sum()))
     if atoms is not None:
-        again = np.where(labels == TWIN, 0, ASIDE)
+        again = np.where(labels == DUPLICATE, 0, EXCLUDED)
         stack, _ = shard.select_fitted(again)
         numbers[again == 0] = match_repeated(stack, atoms)
     return shard.as_given(numbers)
@@ -190,7 +190,7 @@ def match_repeated(stack: Stack, atoms: Atoms) -> Index:
 def _everything(shard: Shard, labels: Index, *places: Any) -> tuple[list[Any], list[Index], list[bool]]:
     """A shard's sites, their labels in the centre's numbers, and which of them repeat another."""
     values, numbers = shard.as_given(shard.stack.values), own_labels(shard, labels, *places)
-    again = [bool((own == TWIN).any()) for own in shard.as_given(labels)]
+    again = [bool((own == DUPLICATE).any()) for own in shard.as_given(labels)]
     if shard.stack.plain and not shard.array:
         return values, numbers, again
     set_name, array = shard.array.split("/", 1)

@@ -61,7 +61,7 @@ class Timeline:
         self, stack: Stack, times: Array, family: Moving, prior: BirthDeath, labels: Index | None = None
     ) -> None:
         self.stack, self.times = stack, times
-        self.prior: BirthDeath = prior.seeing(times)
+        self.prior: BirthDeath = prior.condition_on(times)
         self.offsets, self.sizes, self.group = stack.offsets, stack.sizes, group_of_values(stack.offsets)
         self.slot = np.unique(times, return_inverse=True)[1]
         self.labels = np.full(len(self.group), NEW) if labels is None else labels
@@ -186,7 +186,7 @@ class Timeline:
         family = state.families[0]
         assert isinstance(prior, BirthDeath)
         assert isinstance(family, Moving)
-        self.labels, self.prior = state.labels, prior.seeing(self.times)
+        self.labels, self.prior = state.labels, prior.condition_on(self.times)
         self.motion = motion_of(self.stack, family)
 
     def estimates(self) -> list[Array]:

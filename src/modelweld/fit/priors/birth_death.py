@@ -87,7 +87,7 @@ class BirthDeath(Prior):
 
     Examples
     --------
-    >>> prior = BirthDeath(alive=2.0, held=0.5, hazard=0.1).seeing([0.0, 1.0, 9.0])
+    >>> prior = BirthDeath(alive=2.0, held=0.5, hazard=0.1).condition_on([0.0, 1.0, 9.0])
     >>> ends = prior.ends()
     >>> bool(ends.closing[1] > ends.closing[2])      # who is seen again after so long must have lived all the while
     True
@@ -109,7 +109,7 @@ class BirthDeath(Prior):
         if not (np.isfinite(self.hazard) and self.hazard >= 0):
             raise InputError(f"BirthDeath: hazard must be a number that is not negative; found {self.hazard!r}.")
 
-    def seeing(self, times: ArrayLike) -> BirthDeath:
+    def condition_on(self, times: ArrayLike) -> BirthDeath:
         """The same prior of groups that come at these times (J,), in any order."""
         moments = np.asarray(times, dtype=np.float64)
         return self._with(times=moments, slots=_slots(moments if len(moments) else np.zeros(1)))
@@ -136,7 +136,7 @@ class BirthDeath(Prior):
         """Of groups that all come at one moment."""
         J = len(sizes)
         zero = np.zeros(len(counts), dtype=np.int64)
-        return self.seeing(np.zeros(J)).log_prob_in_time(Lifespans(zero, zero, counts), sizes)
+        return self.condition_on(np.zeros(J)).log_prob_in_time(Lifespans(zero, zero, counts), sizes)
 
     def log_prob_in_time(self, spans: Lifespans, sizes: Index) -> float:
         """Log probability of a matching, with the log priors of what is learned."""
@@ -167,7 +167,7 @@ class BirthDeath(Prior):
         slots, _ = self.slots
         first, last = slots[spans.first], slots[spans.last]
         # the process is the same in both directions
-        mirror = self.seeing(-(self.times if len(self.times) else np.zeros(1)))
+        mirror = self.condition_on(-(self.times if len(self.times) else np.zeros(1)))
         before = mirror._living_after(len(slots) - 1 - spans.first, -time)
         return np.where(time < first, before, np.where(time > last, self._living_after(spans.last, time), 1.0))
 

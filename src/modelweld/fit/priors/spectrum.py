@@ -247,7 +247,7 @@ def _dot(one: list[float], other: list[float]) -> float:
     return one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
 
 
-JUNK_SHARE = 0.1
+BACKGROUND_SHARE = 0.1
 """Prior mean of background values as a share of a group's values."""
 
 
@@ -325,7 +325,7 @@ def _supports(counts: Index, sizes: Index) -> Supports:
     number = np.bincount(counts)
     m = np.flatnonzero(number)
     mean_size = float(sizes.sum() / len(sizes)) if len(sizes) else 1.0
-    return Supports(tuple(m.tolist()), tuple(number[m].tolist()), len(sizes), JUNK_SHARE * max(mean_size, 1e-9))
+    return Supports(tuple(m.tolist()), tuple(number[m].tolist()), len(sizes), BACKGROUND_SHARE * max(mean_size, 1e-9))
 
 
 @lru_cache

@@ -75,7 +75,7 @@ def find_outliers(
     if len(whole) and 2 * len(whole) >= np.count_nonzero(sizes):
         reason = Finding(
             f"{len(whole)} of {np.count_nonzero(sizes)} sites ({', '.join(repr(names[j]) for j in whole)}) lie far "
-            "from the others: which of them are honest cannot be told, so nothing was excluded.",
+            "from the others: which of them are honest is not known, so nothing was excluded.",
             OutlierWarning,
         )
         return Outliers(np.ones(N, dtype=bool), [reason])

@@ -2,8 +2,8 @@
 
 A local model with a component too many splits a true one; if that one's scatter is long, fragments of different sites
 lie at the same two places. A model with a component too few sends a place between two atoms. Fragments near their atom
-are `fragments.prior`. Those farther off gather into atoms of their own, and there is nothing wrong with their support
-or scatter. What gives them away is where they are and who holds them:
+are those of `core.prior`. Those farther off gather into atoms of their own, and there is nothing wrong with their
+support or scatter. What gives them away is where they are and who holds them:
 
 - a *shadow* of atom p lies near p, and most of its holders hold p as well;
 - a *blend* of p and q is a value on the line from p to q, at a site that holds neither.
@@ -42,7 +42,7 @@ HELD_BY_HOLDERS, HELD_BY_OTHERS = (1.0, 3.0), (1.0, 19.0)
 """Beta priors of the share of groups that hold a shadow: a quarter of those that hold its atom, a twentieth of the
 others (a site may send one fragment of two)."""
 
-PRIOR_PAIRS, PIECES_APART = 2.0, 4.0
+PRIOR_PAIRS, FRAGMENTS_APART = 2.0, 4.0
 """The mean square difference of fragments is learned as if two pairs had been seen before, at four times the noise: any
 two values of one atom differ by twice the noise, fragments by more."""
 
@@ -133,7 +133,7 @@ def _fragments_apart(board: Board, x: Location) -> Array:
         np.add.at(total, at, terms)
     squares = np.maximum(n * Q - S * S, 0.0).sum(0)
     pairs = (n * (n - 1) / 2).sum(0)
-    return np.asarray((squares + PRIOR_PAIRS * PIECES_APART * x.noise) / (pairs + PRIOR_PAIRS))
+    return np.asarray((squares + PRIOR_PAIRS * FRAGMENTS_APART * x.noise) / (pairs + PRIOR_PAIRS))
 
 
 def _best_shadow(s: int, as_shadow: Array, others: NDArray[np.bool_]) -> Artefact:

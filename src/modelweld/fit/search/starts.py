@@ -40,7 +40,7 @@ from modelweld.fit.search.split_rules import (
 )
 from modelweld.progress import report_progress
 
-LARGEST_IN_PIECES = 10_000_000
+LARGEST_IN_FRAGMENTS = 10_000_000
 """Numbers, values times dimensions, up to which fragments are looked for after a compiled sweep: a reference board
 holds five times as many, 400 MB."""
 
@@ -78,7 +78,7 @@ def run(
     starts = side_by_side([find_starts(family, stack) for family, stack in zip(families, arranged, strict=True)])
     board, progress = find_matching(engine, arranged, starts, prior, plan.splits_of(stacks), rng, effort)
     if compiled:
-        doubt &= board.margin < CLEAR and stacks[0].values.size <= LARGEST_IN_PIECES
+        doubt &= board.margin < CLEAR and stacks[0].values.size <= LARGEST_IN_FRAGMENTS
     found = prefer_fragments(board, stacks, order, rng, effort_of(plan, False, N)) if doubt else None
     return (board, progress, order) if found is None else found
 

@@ -19,7 +19,7 @@ from modelweld.core.board import Board
 from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.core.values import Array
 from modelweld.fit.priors import spectrum
-from modelweld.fit.priors.spectrum import BOUNDS, JUNK_SHARE, Spectrum
+from modelweld.fit.priors.spectrum import BACKGROUND_SHARE, BOUNDS, Spectrum
 from modelweld.fit.static_matcher import FEWEST_FOR_SPECTRUM
 
 HELD, ALIKE = (0.0, 1.0), (float(np.log(30.0)), 1.5)
@@ -61,7 +61,7 @@ def parameters_of(board: Board) -> Parameters:
         log_a, log_b = (float(np.clip(np.log(x), *bound)) for x, bound in zip((prior.a, prior.b), BOUNDS, strict=True))
         background = prior.background
     at = np.array([log_a, log_b, np.log(max(len(board.counts), 1)), background])
-    return Parameters(at, float(np.log(size)), JUNK_SHARE * size, is_drawn(prior, len(board.sizes)))
+    return Parameters(at, float(np.log(size)), BACKGROUND_SHARE * size, is_drawn(prior, len(board.sizes)))
 
 
 def name_parameters(at: Array) -> dict[str, Array]:
