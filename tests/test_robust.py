@@ -141,8 +141,8 @@ def test_when_too_many_would_go_it_says_so():
     report = found([stack_arrays(array) for array in arrays], list("abcdefghijk"))
     assert report.clean
     assert report.reasons == [
-        "6 of 11 sites ('f', 'g', 'h', 'i', 'j', 'k') lie far from the others: which of them are honest cannot be "
-        "told, so nothing was excluded."
+        "6 of 11 sites ('f', 'g', 'h', 'i', 'j', 'k') lie far from the others: which of them are honest is not "
+        "known, so nothing was excluded."
     ]
 
 
