@@ -27,9 +27,8 @@ from modelweld.core.algorithm1 import alternate
 from modelweld.core.family import with_fields
 from modelweld.core.plan import MOST_SWEEPS, Plan
 from modelweld.core.prior import Prior
-from modelweld.core.values import Array, Index
+from modelweld.core.values import NOISE_FLOOR, Array, Index, usable_variance
 from modelweld.families import Gaussian
-from modelweld.families.math.start import NOISE_FLOOR, usable_variance
 from modelweld.shards.centre import Centre
 from modelweld.shards.fit import fuse_shard, survey
 from modelweld.shards.shard import Shard, Summary, load, summary_of

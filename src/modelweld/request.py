@@ -12,6 +12,7 @@ from modelweld.core.plan import MOST_SWEEPS, Auto, Effort, EngineName, Plan
 from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.errors import InputError
 from modelweld.families.real_values import Gaussian
+from modelweld.fit.static_matcher import PRESET
 from modelweld.inputs.sets import Families
 
 Preset = Literal["paper", "authors"]
@@ -21,10 +22,9 @@ PRESET_SWEEPS = 11
 """The first pass and ten sweeps."""
 
 PRESETS: dict[str, tuple[Gaussian, BetaBernoulli]] = {
-    form: (Gaussian(mean=0.0, noise=1.0, spread=1.0, learning="moments"), BetaBernoulli(form=form))
-    for form in ("paper", "authors")
+    form: (PRESET, BetaBernoulli(form=form)) for form in ("paper", "authors")
 }
-"""The paper's setting and its authors' program's: start (1, 1), closed-form hyperparameters, form of the prior."""
+"""The paper's setting and its authors' program's: family and form of the prior."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Request:
         Plan("auto", search=search.effort)  # a preset does not hide a wrong word
         plan = Plan(
             prior=prior,
-            splits=self.splits,
+            splits=False if preset and self.splits == "auto" else self.splits,  # closed forms know no errors
             outliers=False if outliers == "auto" and plain else outliers,
             duplicates=self.screens == "auto" or "duplicates" in self.screens,
             search="plain" if preset else search.effort,

@@ -218,6 +218,21 @@ class HasHyperprior(Capability):
         return self
 
 
+class HasStarts(Capability):
+    """Families that read hyperparameters which are not given off the values.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Gaussian(), HasStarts)
+    True
+    """
+
+    def starts(self, stack: Stack) -> list[Self]:
+        """Families to start from; the best objective wins."""
+        raise NotImplementedError
+
+
 def find_misfit(family: Family, stack: Stack) -> tuple[int, str] | None:
     """The first row that is no value of a family, and what it takes; None if there is none, or if it checks nothing."""
     return family.misfit(stack) if isinstance(family, ChecksValues) else None
@@ -281,6 +296,11 @@ def condition_on(family: Some, stack: Stack) -> Some:
 def log_prior(family: Family) -> float:
     """Log prior density of hyperparameters that have one; else zero."""
     return family.log_prior() if isinstance(family, HasHyperprior) else 0.0
+
+
+def find_starts(family: Some, stack: Stack) -> list[Some]:
+    """Families to start from: the family as it is, unless it reads hyperparameters off the values."""
+    return family.starts(stack) if isinstance(family, HasStarts) else [family]
 
 
 def with_hyperprior(family: Some, stack: Stack) -> Some:

@@ -13,10 +13,10 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import Family, Predictive, Unites, with_fields
+from modelweld.core.family import Family, HasStarts, Predictive, Unites, with_fields
 from modelweld.core.prior import FLAT, NoisePrior
 from modelweld.core.random_effects import Effects, Hyperparameters, maximise, step_by_moments
-from modelweld.core.values import Array, Index, blocks
+from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack, blocks, total_variance
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
@@ -33,7 +33,7 @@ def score_unequal(y: Array, seen: Array, own_variance: Array, mu: Array, extra: 
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian(Predictive, Unites, Family):
+class Gaussian(HasStarts, Predictive, Unites, Family):
     """Real values whose dimensions are independent.
 
     Parameters
@@ -48,6 +48,7 @@ class Gaussian(Predictive, Unites, Family):
         Factor on the sites' own `variance`: 1 if their standard errors are right.
     origin, floor : array or float
         Values are measured from `origin` before they are squared (rounding only); noise does not fall below `floor`.
+        Set by `starts`.
 
     Notes
     -----
@@ -94,6 +95,14 @@ class Gaussian(Predictive, Unites, Family):
     def noise_prior(self) -> NoisePrior:
         """Prior of noise and spread: none here."""
         return FLAT
+
+    def starts(self, stack: Stack) -> list[Self]:
+        """What is given, with values measured from their mean and noise above rounding."""
+        origin, total = total_variance(stack, self.scalar)
+        floor = np.maximum(NOISE_FLOOR * total, np.asarray(self.floor))
+        mean, noise, spread = (np.asarray(given) for given in (self.mean, self.noise, self.spread))
+        at = Hyperparameters(mean + 0 * origin, np.maximum(noise, floor), spread + 0 * total)
+        return [with_fields(self, origin=origin, floor=floor, **at._asdict())]
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""

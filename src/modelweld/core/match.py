@@ -17,7 +17,7 @@ import numpy as np
 
 from modelweld.core.algorithm1 import best_run
 from modelweld.core.board import Board
-from modelweld.core.family import Family
+from modelweld.core.family import Family, find_starts
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Prior
@@ -69,20 +69,10 @@ class Matcher(Protocol):
         ...
 
 
-Starts = Callable[[Family, Stack], Sequence[Family]]
-"""The families, with hyperparameters, from which to start."""
-
-
-def fit(
-    values: SetValues,
-    prior: Prior,
-    max_sweeps: int,
-    rng: np.random.Generator,
-    starts: Starts = lambda family, stack: [family],
-) -> Matching:
+def fit(values: SetValues, prior: Prior, max_sweeps: int, rng: np.random.Generator) -> Matching:
     """Algorithm 1 on all values, with every hyperparameter to start from; the best objective wins."""
     stacks, order = arrange(values.stacks)
-    found = [list(starts(family, stack)) for family, stack in zip(values.families, stacks, strict=True)]
+    found = [find_starts(family, stack) for family, stack in zip(values.families, stacks, strict=True)]
     boards = [Board(stacks, families, prior) for families in side_by_side(found)]
     board, progress = best_run(boards, len(values.sizes), rng, max_sweeps)
     return make_matching(board, progress, values.names, order, values.offsets, progress.history[-1])

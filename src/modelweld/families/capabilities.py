@@ -19,6 +19,7 @@ from modelweld.core.family import (
     Conditional,
     Family,
     HasHyperprior,
+    HasStarts,
     Predictive,
     Signless,
     Some,
@@ -28,7 +29,7 @@ from modelweld.core.family import (
 )
 from modelweld.core.values import Array, Index, Stack
 
-CORE = (ChecksValues, Conditional, HasHyperprior, Predictive, Signless, Unites, ValueLearner)
+CORE = (ChecksValues, Conditional, HasHyperprior, HasStarts, Predictive, Signless, Unites, ValueLearner)
 """Capabilities that the matching itself asks for, to be imported from here, too."""
 
 Hyperparameters = dict[str, ArrayLike | None]
@@ -41,26 +42,6 @@ def first_row(wrong: NDArray[np.bool_]) -> int | None:
 
 
 # Asked by the search (`modelweld.fit.search`) and its engines (`modelweld.fit.engines`).
-
-
-class HasStarts(Capability):
-    """Families that read hyperparameters which are not given off the values.
-
-    Examples
-    --------
-    >>> import modelweld
-    >>> isinstance(modelweld.Gaussian(), HasStarts)
-    True
-    """
-
-    def starts(self, stack: Stack) -> list[Self]:
-        """Families to start from; the best objective wins."""
-        raise NotImplementedError
-
-
-def find_starts(family: Some, stack: Stack) -> list[Some]:
-    """Families to start from: the family as it is, unless it reads hyperparameters off the values."""
-    return family.starts(stack) if isinstance(family, HasStarts) else [family]
 
 
 class NamesHyperparameters(Capability):

@@ -13,6 +13,7 @@ from modelweld.core.family import (
     LOG_2,
     ChecksValues,
     HasHyperprior,
+    HasStarts,
     Predictive,
     Signless,
     ValueLearner,
@@ -24,7 +25,6 @@ from modelweld.errors import InputError
 from modelweld.families.capabilities import (
     Drawable,
     Embeds,
-    HasStarts,
     Moves,
     NamesCandidates,
     Sampled,

@@ -14,11 +14,11 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import ChecksValues, Family, Predictive, with_fields
-from modelweld.core.values import Array, Stack, blocks
-from modelweld.families.capabilities import Drawable, Embeds, HasStarts, NamesHyperparameters, Sampled
+from modelweld.core.family import ChecksValues, Family, HasStarts, Predictive, with_fields
+from modelweld.core.values import NOISE_FLOOR, Array, Stack, blocks, total_variance
+from modelweld.families.capabilities import Drawable, Embeds, NamesHyperparameters, Sampled
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
-from modelweld.families.math.start import NOISE_FLOOR, noise_shares, prefer_given, total_variance
+from modelweld.families.math.start import noise_shares, prefer_given
 from modelweld.families.registry import check_choice, freeze_vectors, register
 
 STRENGTHS = (1e-8, 1e8)

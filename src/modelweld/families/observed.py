@@ -13,10 +13,10 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import ChecksValues, Predictive, ValueLearner, with_fields
+from modelweld.core.family import ChecksValues, HasStarts, Predictive, ValueLearner, with_fields
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.capabilities import Drawable, Embeds, HasStarts, NamesHyperparameters, Sampled, Shardable
+from modelweld.families.capabilities import Drawable, Embeds, NamesHyperparameters, Sampled, Shardable
 from modelweld.families.math.maximise import LogLikelihood, climb
 from modelweld.families.registry import require
 

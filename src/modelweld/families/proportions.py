@@ -17,12 +17,12 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.core.family import with_fields
-from modelweld.core.values import Array, Index, Stack, blocks
+from modelweld.core.values import Array, Index, Stack, blocks, total_variance
 from modelweld.errors import InputError
 from modelweld.families.capabilities import first_row
 from modelweld.families.math.event_densities import SMALLEST_SHARE, effective_count, log_carrier, slope_of_carrier
 from modelweld.families.math.maximise import ByAtom, LogLikelihood
-from modelweld.families.math.start import noise_shares, prefer_given, total_variance
+from modelweld.families.math.start import noise_shares, prefer_given
 from modelweld.families.observed import Observed, freeze_between, parts
 from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, register, require
 

@@ -10,7 +10,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import with_fields
-from modelweld.core.values import Array, Index, Stack
+from modelweld.core.values import Array, Index, Stack, total_variance
 from modelweld.errors import InputError
 from modelweld.families.capabilities import first_row
 from modelweld.families.math.event_densities import (
@@ -22,7 +22,7 @@ from modelweld.families.math.event_densities import (
     likelihood_of_values,
 )
 from modelweld.families.math.maximise import LogLikelihood
-from modelweld.families.math.start import noise_shares, prefer_given, total_variance
+from modelweld.families.math.start import noise_shares, prefer_given
 from modelweld.families.observed import Observed, Search, parts
 from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, register
 

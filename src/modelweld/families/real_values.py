@@ -48,13 +48,12 @@ from modelweld.core.gaussian import Gaussian as PaperGaussian
 from modelweld.core.gaussian import parts, score_unequal
 from modelweld.core.prior import NoisePrior
 from modelweld.core.random_effects import Hyperparameters
-from modelweld.core.values import Array, Index, Stack
+from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import (
     Compilable,
     Drawable,
     HasPlaces,
-    HasStarts,
     Location,
     Moves,
     NamesHyperparameters,
@@ -62,7 +61,7 @@ from modelweld.families.capabilities import (
     Variances,
 )
 from modelweld.families.math.standard_errors import maximise_with_variance
-from modelweld.families.math.start import NOISE_FLOOR, Look, look, prefer_given
+from modelweld.families.math.start import Look, look, prefer_given
 from modelweld.families.registry import check_choice, check_single, check_sizes, freeze_vectors, register
 
 
@@ -137,7 +136,6 @@ class Gaussian(
     ChecksValues,
     HasHyperprior,
     NamesHyperparameters,
-    HasStarts,
     Compilable,
     HasPlaces,
     Drawable,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,18 +11,20 @@ import numpy as np
 from modelweld.core import match as paper
 from modelweld.core.algorithm1 import AnyBoard, Run, alternate
 from modelweld.core.board import Board
-from modelweld.core.family import canonical_sign, find_misfit
-from modelweld.core.match import Parts, through
+from modelweld.core.family import canonical_sign, find_misfit, with_fields
+from modelweld.core.gaussian import Gaussian as PaperGaussian
+from modelweld.core.match import Parts, Refit, Screen, through
 from modelweld.core.matching import Artefact, Matching, make_matching
 from modelweld.core.plan import MOST_SWEEPS, Auto, Plan
 from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.core.values import Index, Key, SetValues, check_squares
 from modelweld.errors import ConvergenceWarning, Finding, InputError
-from modelweld.families.capabilities import find_starts
+from modelweld.families.real_values import Gaussian
 from modelweld.families.registry import misfit_error
 from modelweld.fit.engines.choice import Reference, engine_for
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.fit.screening.screens import screens_of
+from modelweld.fit.screening import screens
+from modelweld.fit.screening.duplicates import duplicates
 from modelweld.fit.search.artefacts import join_fragments_apart
 from modelweld.fit.search.starts import board_at, run
 
@@ -39,12 +42,22 @@ def match(
     return through(screens_of(plan, partial(refit, rng=rng)), partial(fit, plan=plan, rng=rng))(values)
 
 
+def screens_of(plan: Plan, refit: Refit) -> list[Screen]:
+    """The screens of a plan, the first one outermost: one list for sites at once, with times, later or in shards."""
+    asked: dict[Screen, bool | str] = {
+        screens.exclude_unobserved: plan.search != "plain",
+        duplicates: plan.search != "plain" and plan.duplicates,
+        screens.exclude_oversized: plan.outliers,
+        partial(screens.exclude_shifted, refit=refit): plan.outliers,
+        screens.oversplit: plan.splits,
+        screens.exclude_outliers: plan.outliers,
+    }
+    return [screen for screen, wanted in asked.items() if wanted]
+
+
 def values_of(parts: Parts, sites: Sequence[str], columns: Sequence[Sequence[str]] | None) -> SetValues:
     """What the first screen gets."""
-    stacks, families = (
-        [canonical_sign(family, stack) for stack, family in parts.values()],
-        [f for _, f in parts.values()],
-    )
+    stacks, families = [canonical_sign(f, stack) for stack, f in parts.values()], [f for _, f in parts.values()]
     return SetValues(stacks, families, list(parts), list(sites), columns, np.arange(len(stacks[0].values)))
 
 
@@ -53,11 +66,27 @@ def fit(values: SetValues, plan: Plan, rng: np.random.Generator) -> Matching:
     prior = default_prior(plan.prior, len(values.sites))
     plain = plan.search == "plain" and not plan.splits_of(values.stacks)
     if plain and isinstance(engine_for(values.stacks, values.families, prior, plan), Reference):
-        matching = paper.fit(values, prior, plan.max_sweeps, rng, find_starts)
+        matching = fit_as_printed(values, prior, plan.max_sweeps, rng)
         return matching.say(*limits_met(Run(converged=matching.converged), plan)) if plan.warn else matching
     board, progress, order = run(values.stacks, values.families, prior, plan, rng)
     matching = finish(board, progress, values.names, order, values.offsets)
     return matching.say(*limits_met(progress, plan)) if plan.warn else matching
+
+
+PAPER = PaperGaussian(mean=0.0, noise=1.0, spread=1.0, learning="moments")
+PRESET = Gaussian(mean=0.0, noise=1.0, spread=1.0, learning="moments")
+"""The paper's family in the core, by which presets are fitted, and the same as `modelweld.Gaussian`, which can be asked
+everything else: start (1, 1), closed-form hyperparameters."""
+
+
+def fit_as_printed(values: SetValues, prior: Prior, max_sweeps: int, rng: np.random.Generator) -> Matching:
+    """Algorithm 1, and nothing but the core where a preset asks for it."""
+    asked = zip(values.stacks, values.families, strict=True)
+    families = [PAPER if family is PRESET and stack.plain else family for stack, family in asked]
+    matching = paper.fit(replace(values, families=families), prior, max_sweeps, rng)
+    found = matching.families.items()
+    learned = {name: with_fields(PRESET, **vars(f)) if type(f) is PaperGaussian else f for name, f in found}
+    return replace(matching, families=learned)
 
 
 FEWEST_FOR_SPECTRUM = 4

@@ -23,10 +23,9 @@ from modelweld.core.plan import Plan
 from modelweld.core.values import Index, SetValues
 from modelweld.errors import InputError, announce
 from modelweld.families.capabilities import has_places
-from modelweld.fit.screening.screens import screens_of
 from modelweld.fit.screening.unit_fit import name_other_units
 from modelweld.fit.screening.units import totals_of_stack
-from modelweld.fit.static_matcher import refit, values_of
+from modelweld.fit.static_matcher import refit, screens_of, values_of
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import stack_arrays, times_of
 from modelweld.inputs.sets import columns_of, stack_of

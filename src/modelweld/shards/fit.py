@@ -20,20 +20,20 @@ from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import AnyBoard
 from modelweld.core.board import Board
-from modelweld.core.family import Family, find_misfit, rows_change
+from modelweld.core.family import Family, find_misfit, find_starts, rows_change
 from modelweld.core.match import through
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index, SetValues, Stack, group_of_values
 from modelweld.families import Gaussian
-from modelweld.families.capabilities import find_starts
 from modelweld.families.registry import misfit_error
 from modelweld.fit.engines.choice import is_sparse
 from modelweld.fit.engines.sparse_board import SparseBoard
 from modelweld.fit.screening.duplicate_sites import FEWEST_OWN
-from modelweld.fit.screening.screens import exclude_oversized, find_oversized, find_unobserved, number_rows, screens_of
+from modelweld.fit.screening.screens import exclude_oversized, find_oversized, find_unobserved, number_rows
 from modelweld.fit.search.starts import run
+from modelweld.fit.static_matcher import screens_of
 from modelweld.shards.shard import DUPLICATE, EXCLUDED, Shard, Summary, is_compiled, summarise
 from modelweld.threads import blas_threads
 

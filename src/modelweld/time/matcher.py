@@ -10,14 +10,23 @@ import numpy as np
 import scipy
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, Run, alternate, is_same_partition
-from modelweld.core.family import with_fields
+from modelweld.core.family import find_starts, with_fields
 from modelweld.core.match import Parts, through
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import MOST_SWEEPS, Plan
-from modelweld.core.values import Array, Index, Key, SetValues, Stack, canonical_groups, canonical_values, offsets_of
+from modelweld.core.values import (
+    Array,
+    Index,
+    Key,
+    SetValues,
+    Stack,
+    canonical_groups,
+    canonical_values,
+    offsets_of,
+    total_variance,
+)
 from modelweld.errors import InputError
 from modelweld.families import Drift, Family
-from modelweld.families.capabilities import find_starts
 from modelweld.families.fading import Moving, moving
 from modelweld.families.math.start import (
     FEW_DIMENSIONS,
@@ -26,12 +35,10 @@ from modelweld.families.math.start import (
     Look,
     pair_distances,
     prefer_given,
-    total_variance,
     typical_weight,
 )
 from modelweld.fit.priors.birth_death import BirthDeath
-from modelweld.fit.screening.screens import screens_of
-from modelweld.fit.static_matcher import check, limits_met
+from modelweld.fit.static_matcher import check, limits_met, screens_of
 from modelweld.progress import report_progress
 from modelweld.time.timeline import Timeline
 

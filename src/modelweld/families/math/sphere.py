@@ -14,11 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import Array, Stack
+from modelweld.core.values import Array, Stack, total_variance
 from modelweld.errors import InputError
 from modelweld.families.capabilities import first_row
 from modelweld.families.math.bessel import log_uniform, tilt
-from modelweld.families.math.start import total_variance
 
 UNIT_TOLERANCE = 1e-6
 """How far a length may be from one: float32 vectors of any dimension are within 1e-6. Rows are divided by theirs."""

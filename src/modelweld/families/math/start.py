@@ -17,8 +17,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import Array, Index, Stack, blocks, group_of_values, offsets_of
-from modelweld.errors import InputError
+from modelweld.core.values import Array, Index, Stack, blocks, group_of_values, offsets_of, total_variance
 
 GROUPS_COMPARED = 3
 """How many of the largest groups are matched pairwise, at most: three pairs."""
@@ -66,13 +65,6 @@ UNKNOWN_SHARE = 0.1
 LARGEST_MATCHED = 1000
 """Groups with more rows are compared by nearest neighbours, because an optimal matching is cubic in the rows."""
 
-NOISE_FLOOR = 1e-9
-"""Smallest noise relative to the values' variance. Sums of squares lose about 1e-15 of the total to rounding, so
-above this floor at least six digits of the noise are left; below it values coincide for all purposes."""
-
-SMALLEST_RANGE = 1e-120
-"""Differences below this have squares that underflow."""
-
 
 class Look(NamedTuple):
     """What values tell before anything is matched.
@@ -95,43 +87,6 @@ def look(stack: Stack, pooled: bool, noise: ArrayLike | None = None, spread: Arr
     else:
         shares = [float(np.mean(np.asarray(noise) / np.add(noise, spread)))]
     return Look(origin, total, typical_weight(stack), shares)
-
-
-def total_variance(stack: Stack, pooled: bool) -> tuple[Array, Array]:
-    """Mean (D,) and variance (D,), or (1,) when `pooled`, of all seen values; positive even when they coincide."""
-    values = stack.values
-    N, D = values.shape
-    if N == 0:
-        return np.zeros(D), np.ones(1 if pooled else D)
-    if stack.moments is not None:
-        origin, total = stack.moments[0], stack.moments[1] / N
-    elif stack.weight is None:
-        origin = values.mean(0)
-        total = np.square(values - origin).mean(0)
-    else:
-        seen = stack.weight > 0
-        number = np.maximum(seen.sum(0), 1)
-        origin = np.where(seen, values, 0.0).sum(0) / number
-        total = np.where(seen, np.square(values - origin), 0.0).sum(0) / number
-    return origin, usable_variance(origin, total, values, pooled)
-
-
-def usable_variance(origin: Array, total: Array, values: Array, pooled: bool) -> Array:
-    """Variances (D,), pooled if asked, with constant dimensions given the scale of the others."""
-    rounding = np.square(4 * np.finfo(float).eps * np.abs(origin))
-    varies = total > rounding
-    if total.max() < SMALLEST_RANGE**2 and 0 < (difference := np.ptp(values)) < SMALLEST_RANGE:
-        raise InputError(
-            f"the values differ by {difference:g} at most, too little for their squares to be represented; "
-            "change the units (multiply all values)."
-        )
-    if not varies.any():
-        scale = float(np.square(origin).max())
-        return np.full(1 if pooled else len(total), scale if scale > 0 else 1.0)
-    typical = total[varies].mean()
-    if pooled:
-        return np.array([np.where(varies, total, 0.0).mean()])
-    return np.where(varies, total, typical)
 
 
 def noise_shares(stack: Stack, total: Array) -> list[float]:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self
 import numpy as np
 import scipy
 
-from modelweld.core.family import ChecksValues, ValueLearner, condition_on, sum_by_atom
-from modelweld.core.values import Array, Index, Stack
+from modelweld.core.family import ChecksValues, HasStarts, ValueLearner, condition_on, sum_by_atom
+from modelweld.core.values import Array, Index, Stack, total_variance
 from modelweld.errors import InputError
-from modelweld.families.capabilities import HasStarts, Hyperparameters, NamesHyperparameters, first_row
-from modelweld.families.math.start import noise_shares, total_variance
+from modelweld.families.capabilities import Hyperparameters, NamesHyperparameters, first_row
+from modelweld.families.math.start import noise_shares
 
 if TYPE_CHECKING:
     from jax import Array as Traced

@@ -24,10 +24,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from modelweld.core.values import Array, Index, Stack
+from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack
 from modelweld.families.math.event_densities import SMALLEST_SHARE
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, climb, log_bounds
-from modelweld.families.math.start import CLOSER, CLOSEST, ENOUGH_DISTANCES, GROUPS_COMPARED, NOISE_FLOOR
+from modelweld.families.math.start import CLOSER, CLOSEST, ENOUGH_DISTANCES, GROUPS_COMPARED
 from modelweld.families.normal_gamma import MOST_UPDATE_STEPS, STRENGTHS
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, Slopes, Sums, log_det, log_evidence, slopes
 

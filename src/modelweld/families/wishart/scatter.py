@@ -20,11 +20,11 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import ChecksValues, Family, Predictive, ValueLearner, with_fields
-from modelweld.core.values import Array, Index, Stack, blocks
+from modelweld.core.family import ChecksValues, Family, HasStarts, Predictive, ValueLearner, with_fields
+from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack, blocks, usable_variance
 from modelweld.errors import InputError
-from modelweld.families.capabilities import Embeds, HasStarts, NamesHyperparameters, Sampled, first_row
-from modelweld.families.math.start import NOISE_FLOOR, prefer_given, usable_variance
+from modelweld.families.capabilities import Embeds, NamesHyperparameters, Sampled, first_row
+from modelweld.families.math.start import prefer_given
 from modelweld.families.registry import check_choice, freeze_number, freeze_vectors, register, require
 from modelweld.families.wishart.dispersion import Free, Matched, first_belief, first_between, maximise
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, log_evidence, posterior

@@ -111,13 +111,15 @@ def engine_of(old: Matching, stacks: Sequence[Stack]) -> Engine:
 def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Plan) -> bool:
     """Whether the compiled sweep does this job: by its size alone, unless the plan says so."""
     stack = stacks[0]
+    if plan.engine == "numpy" or (plan.engine == "auto" and not is_large(stack)):
+        return False
     able = len(stacks) == 1 and is_compilable(families[0]) and stack.plain and len(stack.values) > 0
     able = able and plan.splits is not True
     if plan.engine == "compiled" and not able:
         raise InputError(
             "engine 'compiled' is for one array with a diagonal or scalar Gaussian, without variance, weight or splits."
         )
-    return plan.engine == "compiled" or (plan.engine == "auto" and able and is_large(stack))
+    return able
 
 
 def is_large(stack: Stack) -> bool:

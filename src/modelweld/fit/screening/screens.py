@@ -1,4 +1,4 @@
-"""The screens, and the one list of them: sites that come at once, with times, later or in shards are screened alike.
+"""The screens; the one list of them is `screens_of` in `fit.static_matcher`.
 
 Most exclude values: out of the fit and in the result, each an atom of its own, named with the reason. Each looks first
 whether there is anything to exclude; what it then does stands in a file of its own.
@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from modelweld.core.match import Fit, Refit, Screen
+from modelweld.core.match import Fit, Refit
 from modelweld.core.matching import Matching, restore
-from modelweld.core.plan import Plan
 from modelweld.core.values import Flags, Index, SetValues, Stack, arrays_of, canonical_values, group_of_values
 from modelweld.errors import Finding, OutlierWarning
 from modelweld.families.capabilities import has_places
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, any_seen, measure_distances
-from modelweld.fit.screening.duplicates import duplicates, number_values
+from modelweld.fit.screening.duplicates import number_values
 from modelweld.fit.screening.outliers import find_outliers
 from modelweld.fit.screening.shift_estimate import describe_shifted, find_shifted
 from modelweld.fit.search.split_rules import name_oversplit
@@ -29,19 +27,6 @@ OVERSIZED, FEWEST_OF_OVERSIZED = 30.0, 200
 """Times the number of values of the median site from which a site is excluded, and values below which it costs
 nothing. A layer of 512 units beside layers of 32 is sixteen times as wide; fragments of up to thirteen times as many
 values are joined (`fit.search.split_rules`)."""
-
-
-def screens_of(plan: Plan, refit: Refit) -> list[Screen]:
-    """The screens of a plan, the first one outermost."""
-    asked: dict[Screen, bool | str] = {
-        exclude_unobserved: plan.search != "plain",
-        duplicates: plan.search != "plain" and plan.duplicates,
-        exclude_oversized: plan.outliers,
-        partial(exclude_shifted, refit=refit): plan.outliers,
-        oversplit: plan.splits,
-        exclude_outliers: plan.outliers,
-    }
-    return [screen for screen, wanted in asked.items() if wanted]
 
 
 def exclude_unobserved(values: SetValues, fit: Fit) -> Matching:

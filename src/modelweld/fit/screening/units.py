@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.values import Array, Index, Stack, blocks
-from modelweld.families.math.start import SMALLEST_RANGE
+from modelweld.core.values import SMALLEST_RANGE, Array, Index, Stack, blocks
 from modelweld.fit.screening.distances import FEWEST_SITES, MAD_TO_DEVIATION, Flags, middle
 from modelweld.inputs.local_model import LocalModel
 

@@ -20,14 +20,13 @@ from modelweld.core.algorithm1 import (
     is_same_partition,
 )
 from modelweld.core.board import Board
-from modelweld.core.family import with_hyperprior
+from modelweld.core.family import find_starts, with_hyperprior
 from modelweld.core.match import side_by_side
 from modelweld.core.matching import Matching
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Index, Stack, arrange
 from modelweld.families import Family
-from modelweld.families.capabilities import find_starts
 from modelweld.fit.engines.choice import Compiled, Engine, engine_for, engine_of
 from modelweld.fit.search.moves import LARGEST_TABLE, PATIENCE, dissolve, merge, merge_and_split
 from modelweld.fit.search.split_rules import (

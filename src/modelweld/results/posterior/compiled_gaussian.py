@@ -15,8 +15,7 @@ import numpy as np
 
 from modelweld.compilers import exact
 from modelweld.core.board import Board
-from modelweld.core.values import Array
-from modelweld.families.math.start import total_variance
+from modelweld.core.values import Array, total_variance
 from modelweld.families.real_values import Gaussian
 from modelweld.results.posterior.compiled_prior import accepts, move_prior, normal
 from modelweld.results.posterior.compiled_sweep import refresh, sweeps
