@@ -107,11 +107,9 @@ def _partition(frames: Iterable[Any]) -> Iterator[tuple[Any, Shard]]:
 
 def _fused(shard: Shard, origin: Array, prior: Prior, seed: int) -> tuple[Index, Summary]:
     """The same labels whenever it is asked."""
-    everything, nobody = np.zeros(len(shard.stack.values), dtype=np.int64), np.arange(0)
-    plan = Plan(prior, splits=False, search="plain")
-    labels, learned = fuse_shard(shard, everything, plan, prior, seed, nobody, nobody)
+    labels, learned = fuse_shard(shard, None, Plan(prior, splits=False, search="plain"), seed)
     return labels, summary_of(shard, labels, with_fields(learned.family, origin=np.asarray(origin)))
 
 
 def _name(shard: Shard) -> str:
-    return survey(shard, None, screen=False)[1].mark.hex()
+    return survey(shard).mark.hex()

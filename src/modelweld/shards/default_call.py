@@ -31,12 +31,10 @@ from modelweld.core.family import Conditional, Family, is_signless
 from modelweld.core.matching import by_count, ranks
 from modelweld.core.plan import MOST_SWEEPS, Auto, Effort, Plan
 from modelweld.core.prior import BetaBernoulli, Fragments, Prior
-from modelweld.core.values import Index
-from modelweld.errors import SHOWN, DuplicateWarning, Finding, InputError, SmallShardWarning, announce, warn_user
+from modelweld.errors import SHOWN, Finding, InputError, SmallShardWarning, announce, warn_user
 from modelweld.families import Gaussian
-from modelweld.families.capabilities import row_fields_of
+from modelweld.families.capabilities import pool, row_fields_of
 from modelweld.fit.priors.birth_death import BirthDeath
-from modelweld.fit.screening.screens import describe_oversized
 from modelweld.fit.search.moves import dissolve
 from modelweld.fit.static_matcher import default_prior
 from modelweld.inputs.local_model import LocalModel
@@ -44,9 +42,8 @@ from modelweld.progress import Progress, progress_to, report_progress
 from modelweld.request import Request, Screens
 from modelweld.shards.centre import Centre, join
 from modelweld.shards.engine import Engine, Here, OnDask
-from modelweld.shards.fit import GONE, Learned, Survey, fuse_shard, list_duplicates, list_oversized, propose, survey
-from modelweld.shards.rounds import learn, pool_families
-from modelweld.shards.shard import Shard, Source, Summary, summary_of
+from modelweld.shards.fit import Learned, Survey, fuse_shard, learn_here, propose, survey
+from modelweld.shards.shard import Source, Summary, restate, summary_of
 from modelweld.shards.shard_fusion import ShardFusion
 from modelweld.threads import check_n_jobs
 
@@ -190,24 +187,15 @@ def _mark(site: Any) -> bytes:
 
 
 def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLISH) -> ShardFusion:
-    """Run the three stages, wherever the shards lie."""
+    """Fuse the shards of an engine: shards, merge, polish."""
     request = request or Request()
     _, plan = request.decide()
     check_request(request, sweeps)
-    everyone, moving = range(engine.shards), plan.search != "plain"
-    surveys: list[Survey] = engine.change_all(survey, [(moving,)] * engine.shards)
+    surveys: list[Survey] = engine.ask_all(survey)
     check_alike(surveys)
+    everyone, moving = range(engine.shards), plan.search != "plain"
     turn = np.array(sorted(everyone, key=lambda s: surveys[s].mark))
-    in_turn = [surveys[s] for s in turn]
-    none = [np.arange(0)] * engine.shards
-    oversized = _of_shards(list_oversized(in_turn), turn) if moving and plan.outliers else none
-    duplicates = _of_shards(list_duplicates(in_turn), turn) if moving and plan.duplicates else none
-    reasons = [r for s in everyone for r in of_shard(s, surveys[s].reasons)]
-    reasons += name_aside(engine, surveys, oversized, duplicates)
-    number = sum(
-        (x.sizes != GONE).sum() - len(a) - len(b) for x, a, b in zip(surveys, oversized, duplicates, strict=True)
-    )
-    prior = default_prior(request.prior, int(number))
+    prior = default_prior(request.prior, sum(x.sites for x in surveys))
     errors, once = any(x.errors for x in surveys), any(x.once for x in surveys)
     fragments = plan.splits is True or (plan.splits == "auto" and errors and not once)
     plan = replace(
@@ -215,11 +203,14 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
     )
 
     report_progress("fusing shards", 0, engine.shards)
-    arguments = [(plan, prior, request.seed, oversized[s], duplicates[s]) for s in everyone]
-    learned: list[Learned] = engine.change_all(fuse_shard, arguments)
+    learned: list[Learned] = engine.change_all(fuse_shard, [(plan, request.seed)] * engine.shards)
     families, values, atoms = zip(*(learned[s][:3] for s in turn), strict=True)
     family, sizes = pool_families(families, values, atoms), np.sort(np.concatenate([x.sizes for x in learned]))
-    reasons += [r for s in everyone for r in of_shard(s, learned[s].reasons)]
+    reasons = [
+        Finding(f"shard {s}: {reason}", getattr(reason, "category", None))
+        for s in everyone
+        for reason in (*surveys[s].reasons, *learned[s].reasons)
+    ]
     announce(reasons, SHOWN)
     summaries: list[Summary] = engine.ask_all(summary_of, family)
     held = Fragments() if any(x.values > x.counts.sum() for x in summaries) else None
@@ -261,9 +252,28 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
     )
 
 
-def _of_shards(found: Sequence[Index], turn: Index) -> list[Index]:
-    """What was found of shards in turn, shard by shard."""
-    return [found[i] for i in ranks(turn)]
+def learn(engine: Engine, centre: Centre) -> None:
+    """Learn whatever the matching teaches; never lowers the objective.
+
+    Where rows depend on hyperparameters, sums that were made with one family say nothing of another. Then every shard
+    learns from its own values, as if it were alone, and states its sums again for the mean of what they say.
+    """
+    centre.learn()
+    if not centre.changing or getattr(centre.family, "learning", "") == "nothing":
+        return
+    before, family, rows = centre.objective(), centre.family, list(centre.rows_of)
+    taught: list[Family] = engine.ask_all(learn_here, family)
+    own = [centre.own[s] for s in centre.turn]
+    pooled = pool_families([taught[s] for s in centre.turn], [x.values for x in own], [len(x.counts) for x in own])
+    centre.restate(pooled, engine.ask_all(restate, pooled))
+    if centre.objective() < before:
+        centre.restate(family, rows)
+
+
+def pool_families(families: Sequence[Family], values: Sequence[int], atoms: Sequence[int]) -> Family:
+    """One family of those that shards have learned, by how many values teach each: those beyond one per atom."""
+    teaching = np.subtract(values, atoms)
+    return pool(families, teaching if teaching.any() else np.maximum(values, 1))
 
 
 def merge(engine: Engine, centre: Centre, seed: int, plan: Plan) -> None:
@@ -356,11 +366,11 @@ def check_alike(surveys: Sequence[Survey]) -> None:
                 f"{first.array or 'plain arrays'} with {first.width} columns {list(first.columns[:5])}."
             )
         check_family(x.family, x.changing)
-    small = [s for s, x in enumerate(surveys) if len(x.sizes) < FEWEST_SITES_OF_A_SHARD]
+    small = [s for s, x in enumerate(surveys) if x.sites < FEWEST_SITES_OF_A_SHARD]
     if small and len(surveys) > 1:
         warn_user(
             f"{len(small)} of {len(surveys)} shards have fewer than {FEWEST_SITES_OF_A_SHARD} sites (first of them is "
-            f"shard {small[0]} with {len(surveys[small[0]].sizes)}): their own matchings rest on little. Put more "
+            f"shard {small[0]} with {surveys[small[0]].sites}): their own matchings rest on little. Put more "
             "sites into a shard.",
             SmallShardWarning,
         )
@@ -381,32 +391,3 @@ def check_family(family: Family, changing: bool) -> None:
             "learning by 'likelihood' or 'nothing', NormalGamma, Counts, Directions that are not axial, Rates, "
             f"Proportions, or a family of yours whose rows stay as they are. Found {family!r}; use modelweld.fuse."
         )
-
-
-def name_aside(
-    engine: Engine, surveys: Sequence[Survey], oversized: Sequence[Index], duplicates: Sequence[Index]
-) -> list[Finding]:
-    """Findings about sites that the centre has not fitted."""
-    sizes, found = np.concatenate([x.sizes for x in surveys]), list[Finding]()
-    some = [s for s in range(engine.shards) if len(oversized[s]) or len(duplicates[s])]
-    names = engine.ask(names_of, some, [(np.concatenate([oversized[s], duplicates[s]]),) for s in some])
-    for s, called in zip(some, names, strict=True):
-        many = surveys[s].sizes[oversized[s]].tolist()
-        findings = [describe_oversized(name, size, sizes) for name, size in zip(called, many, strict=False)]
-        if len(duplicates[s]):
-            findings.append(Finding(REPEATED, DuplicateWarning, sorted(called[len(many) :])))
-        found += of_shard(s, findings)
-    return found
-
-
-def of_shard(s: int, reasons: Sequence[str]) -> list[Finding]:
-    """Findings of one shard, which they then name."""
-    return [Finding(f"shard {s}: {reason}", getattr(reason, "category", None)) for reason in reasons]
-
-
-REPEATED = " sent what another site sent, to the last bit: they are counted once, unless with screens=['outliers']."
-
-
-def names_of(shard: Shard, labels: Index, groups: Index) -> list[str]:
-    """Names of some of a shard's sites."""
-    return [shard.names[j] for j in groups]

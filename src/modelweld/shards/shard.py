@@ -22,7 +22,6 @@ from modelweld.core.family import Family, canonical_sign, sum_by_atom
 from modelweld.core.values import (
     Array,
     Index,
-    SetValues,
     Stack,
     block_size,
     canonical_order,
@@ -46,8 +45,9 @@ Source = str | os.PathLike[str] | Sequence[Any] | Callable[[], Any]
 
 Values = TypeVar("Values", bound=NDArray[Any])
 
-EXCLUDED, DUPLICATE = -1, -2
-"""Labels of values that are not fitted: they say nothing or lie far from all others, or are another site's again."""
+EXCLUDED, COPIES = -1, -2
+"""Labels of values that are not fitted: they say nothing or lie far from all others, or, from COPIES downwards, they
+are a value of another site again: COPIES minus the number of that value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +94,6 @@ class Shard:
     def names(self) -> list[str]:
         """Names of the groups."""
         return [self.sites[j] for j in self.groups]
-
-    def values_of(self, rows: Index) -> SetValues:
-        """Some values, as screens get them; sites that have none of them are no groups."""
-        columns = [self.columns] if len(self.columns) == self.stack.values.shape[1] else None
-        everything = np.arange(len(self.stack.values))
-        values = SetValues([self.stack], [self.family], ["values"], self.names, columns, everything)
-        return values.keep(np.isin(everything, rows))
 
     def select_fitted(self, labels: Index) -> tuple[Stack, Index]:
         """The values that are fitted, and their labels; sites none of whose values are, are no groups."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +9,14 @@ import numpy as np
 
 from modelweld.core.matching import Matching
 from modelweld.core.prior import Fragments
-from modelweld.core.values import Array, Index, Stack, group_of_values, offsets_of
+from modelweld.core.values import Array, Index, group_of_values, offsets_of
 from modelweld.errors import InputError
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.results.fit_result import FitResult
 from modelweld.revision.slim_fusion import SlimFusion
 from modelweld.shards.engine import Engine, Moved
-from modelweld.shards.fit import Atoms, board_of
-from modelweld.shards.shard import DUPLICATE, EXCLUDED, Shard
-
-CERTAIN = 1e9
-"""Nats by which a value that repeats another belongs to an atom that is there rather than to a new one."""
+from modelweld.shards.shard import COPIES, EXCLUDED, Shard
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,18 +96,16 @@ class ShardFusion(SlimFusion):
         [labels] = self.engine.ask(own_labels, [s], [self._places(s)])
         return list(labels)
 
-    def _places(self, s: int) -> tuple[Index, int, Atoms | None]:
+    def _places(self, s: int) -> tuple[Index, int]:
         """What a shard needs to number its labels as they are numbered here."""
-        [(key, family)] = self.families.items()
-        atoms = Atoms(self.counts, self.sums[key], family, self.prior, self.fragments, len(self.sizes))
-        return self.places[s], len(self.counts) + sum(self.aside[:s]), atoms if self.duplicates[s] else None
+        return self.places[s], len(self.counts) + sum(self.aside[:s])
 
     def to_fusion(self) -> Fusion:
         """Everything in this process, as `fuse` gives it: for results that fit in memory."""
-        brought = self.engine.ask(
-            _everything, range(len(self.places)), [self._places(s) for s in range(len(self.places))]
-        )
-        given, labels, again = ([x for part in several for x in part] for several in zip(*brought, strict=True))
+        everyone = range(len(self.places))
+        brought = self.engine.ask(_everything, everyone, [self._places(s) for s in everyone])
+        given, labels, copied = ([x for part in several for x in part] for several in zip(*brought, strict=True))
+        starts = np.repeat(offsets_of([len(x) for x, _, _ in brought])[:-1], [len(x) for x, _, _ in brought])
         names = [m.site if isinstance(m, LocalModel) else "" for m in given]
         name, set_name = "values", "atom"
         if isinstance(given[0], LocalModel):
@@ -137,7 +130,7 @@ class ShardFusion(SlimFusion):
             delta=0.0 if self.fragments is None else self.fragments.delta,
             kept=stacked < len(self.counts) if len(alone) else None,
             reasons=self.reasons,
-            duplicates=find_repeated(given, labels, again) if any(self.duplicates) else None,
+            duplicates=_find_first(starts + copied) if any(self.duplicates) else None,
         )
         distinct = [site or str(j) for j, site in enumerate(names)]
         if len(set(distinct)) < len(distinct):  # sites of different shards may have the same name
@@ -151,48 +144,31 @@ def _values_of(site: Any) -> Array:
     return np.asarray(values)
 
 
-def find_repeated(given: Sequence[Any], labels: Sequence[Index], again: Sequence[bool]) -> dict[int, int]:
-    """Sites that were counted once `again`, and the earliest of those whose values they have, or nearly."""
-    values = [_values_of(site)[np.argsort(own, kind="stable")] for site, own in zip(given, labels, strict=True)]
-    alike: dict[bytes, list[int]] = {}
-    for j, own in enumerate(labels):
-        alike.setdefault(np.sort(own).tobytes(), []).append(j)
-    groups: dict[int, list[int]] = {}
-    for j in np.flatnonzero(again).tolist():
-        others = [i for i in alike[np.sort(labels[j]).tobytes()] if not again[i]]
-        if others:
-            first = min(others, key=lambda i: float(np.square(values[i] - values[j]).sum()))
-            groups.setdefault(first, [first]).append(j)
-    return {j: min(group) for group in groups.values() for j in sorted(group)[1:]}
+def _find_first(copied: Index) -> dict[int, int]:
+    """Sites that are counted once, and the earliest of those that they coincide with, from whom each was `copied`."""
+    alike: dict[int, list[int]] = {}
+    for j, first in enumerate(copied.tolist()):
+        alike.setdefault(first, []).append(j)
+    return {j: sites[0] for sites in alike.values() for j in sites[1:]}
 
 
-def own_labels(shard: Shard, labels: Index, place: Index, first_aside: int, atoms: Atoms | None) -> list[Index]:
-    """A shard's labels in the centre's numbers, site by site; those of sites that repeat another, given all atoms."""
-    numbers = labels.copy()
-    numbers[labels >= 0] = place[labels[labels >= 0]]
-    aside = labels == EXCLUDED
+def own_labels(shard: Shard, labels: Index, place: Index, first_aside: int) -> list[Index]:
+    """A shard's labels in the centre's numbers, site by site; copies of a value are labelled like it."""
+    numbers, fitted, aside, copies = labels.copy(), labels >= 0, labels == EXCLUDED, labels <= COPIES
+    numbers[fitted] = place[labels[fitted]]
     numbers[aside] = first_aside + np.arange(int(aside.sum()))
-    if atoms is not None:
-        again = np.where(labels == DUPLICATE, 0, EXCLUDED)
-        stack, _ = shard.select_fitted(again)
-        numbers[again == 0] = match_repeated(stack, atoms)
+    numbers[copies] = numbers[COPIES - labels[copies]]
     return shard.as_given(numbers)
 
 
-def match_repeated(stack: Stack, atoms: Atoms) -> Index:
-    """The atom of every value of sites whose values are among those of the atoms already: none of them is new."""
-    board, there = board_of(stack, atoms._replace(J=atoms.J + 1)), np.arange(len(atoms.counts))
-    spans = [board.values_of(j) for j in range(len(stack.sizes))]
-    found = [board.best_atoms(board.scores(span, there) + CERTAIN, there) for span in spans]
-    return np.concatenate(found).astype(np.int64)
-
-
-def _everything(shard: Shard, labels: Index, *places: Any) -> tuple[list[Any], list[Index], list[bool]]:
-    """A shard's sites, their labels in the centre's numbers, and which of them repeat another."""
+def _everything(shard: Shard, labels: Index, *places: Any) -> tuple[list[Any], list[Index], Index]:
+    """A shard's sites, their labels in the centre's numbers, and of whom each is a copy (most of themselves)."""
     values, numbers = shard.as_given(shard.stack.values), own_labels(shard, labels, *places)
-    again = [bool((own == DUPLICATE).any()) for own in shard.as_given(labels)]
+    site, copies = shard.groups[group_of_values(shard.stack.offsets)], labels <= COPIES
+    copied = np.arange(len(values))
+    copied[site[copies]] = site[COPIES - labels[copies]]
     if shard.stack.plain and not shard.array:
-        return values, numbers, again
+        return values, numbers, copied
     set_name, array = shard.array.split("/", 1)
 
     def beside(x: Array | None) -> list[dict[str, Array]]:
@@ -203,4 +179,4 @@ def _everything(shard: Shard, labels: Index, *places: Any) -> tuple[list[Any], l
         LocalModel({array: v}, {array: (set_name, None)}, variance=variance, weight=weight, site=site)
         for v, variance, weight, site in zip(values, variances, weights, shard.sites, strict=True)
     ]
-    return sites, numbers, again
+    return sites, numbers, copied
