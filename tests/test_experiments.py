@@ -83,7 +83,7 @@ def test_right(tmp_path):
     record = json.loads((tmp_path / "results.json").read_text())
     rows = [rows for seeds in record["cells"].values() for rows in seeds.values()]
     assert all(next(iter(methods)) == "fuse(models)" for methods in rows)
-    assert all(methods["k-means told K"]["error"] == 0 == methods["no matching"]["ari"] for methods in rows)
+    assert all(methods["k-means given K"]["error"] == 0 == methods["no matching"]["ari"] for methods in rows)
     assert not any("failed" in row for methods in rows for row in methods.values())
     assert record["versions"]["commit"]
     overview, *tables = record["tables"]

@@ -12,6 +12,9 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+CENTRE = 3.0
+"""Spreads between zero and the middle of values that have a unit."""
+
 
 @dataclass(frozen=True, eq=False)
 class Draw:
@@ -31,6 +34,8 @@ class Draw:
         Which components are judged; default all. Atoms of others are surplus.
     without : list, optional
         What honest sites would have sent had nothing been wrong: the same components, in the same order.
+    rows : list of (points, index), optional
+        Points of every site and the local component of each, for rivals that see rows.
     """
 
     sent: Sequence[object]
@@ -39,6 +44,7 @@ class Draw:
     counted: Sequence[object] | None = None
     honest: list[Flags] | None = None
     without: Sequence[object] | None = None
+    rows: Sequence[tuple[Array, Index]] | None = None
 
     @property
     def judged(self) -> Flags:
@@ -71,3 +77,25 @@ class Group:
     def path(self) -> str:
         """Its name for the command line."""
         return f"{self.case}/{self.name}"
+
+
+def with_effect(
+    sites: Sequence[Array], kind: str, size: float, spread: float | Array, rng: np.random.Generator
+) -> list[Array]:
+    """Values or points of every site as it has them: off by some spreads, or on scales of its own."""
+    J, D = len(sites), sites[0].shape[1]
+    scale, offset = np.ones((J, D)), np.zeros((J, D))
+    if kind == "standardised":
+        return [(x - x.mean(axis=0)) / x.std(axis=0) for x in sites]
+    if kind == "offset":
+        offset = size * rng.standard_normal((J, D))
+    elif kind == "one site":
+        offset[0] = size * rng.standard_normal(D)
+    elif kind == "two batches":
+        offset = size * rng.standard_normal((2, D))[np.arange(J) % 2]
+    elif kind.startswith("scale"):
+        scale = np.exp(size * rng.standard_normal((J, D)))
+    elif kind == "unit":
+        scale[0, 0] = size
+    middle = CENTRE * spread if kind in ("scale, positive", "unit") else 0.0
+    return [s * (x + middle) + spread * o for s, x, o in zip(scale, sites, offset, strict=True)]

@@ -1,22 +1,21 @@
-"""Sites that estimate mixtures and hidden Markov models from points of their own: cases a, b and c.
+"""Sites that estimate mixtures and hidden Markov models from points of their own.
 
-A component that was estimated has no true atom by construction; it is given that of most of its points.
+A component that was estimated has no true atom by construction; it is given that of most of its points. One of
+background points or of none is not judged.
 """
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from draws import Array, Draw, Group, Index
-from sklearn.cluster import KMeans
-from sklearn.mixture import GaussianMixture
+from draws import Array, Draw, Index, with_effect
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 from modelweld import read
 
@@ -26,36 +25,29 @@ if TYPE_CHECKING:
 NARROWEST, WIDEST = 0.4, 3.0
 """Least and largest variance of a component along its own axes, which point anywhere."""
 
-SPREAD_SD = 4.0
-"""Deviation of components' means, each dimension."""
-
-STAY, FRAMES = 0.95, 400
-"""Probability to stay in a state, and length of a site's sequence."""
+STAY = 0.95
+"""Probability to stay in a state."""
 
 RIDGE = 1e-3
 """Added to variances by local fits of simulated points, whose own are .4 and more."""
 
-SITES, LOW_SITES = (5, 10, 25, 50), (2, 3, 5, 10)
-"""Numbers of sites of cases a and b, and of case c."""
-
 MOST_CANDIDATES = 12
 """Components among which the BIC may choose."""
+
+BAYESIAN = 15
+"""Components of a Bayesian mixture, most of which it should leave empty."""
+
+NOT_JUDGED = -1
+"""In the place of a true atom: background points, and components without points."""
 
 HMM_STAYS = 5
 """Prior number of stays beyond one of each move: without it, rows of rare states are not defined."""
 
 
-class Fitted(Protocol):
-    """What a site has: a model of scikit-learn or hmmlearn."""
-
-    def fit(self, X: Array) -> Fitted:
-        """Learn from points."""
-
-
 class Site(NamedTuple):
     """One site: its model, means, true atoms, and points."""
 
-    model: Fitted
+    model: Any
     means: Array
     truth: Index
     points: Array
@@ -71,6 +63,8 @@ class Population:
         Global components and their dimension.
     held
         Components of a site, from and to.
+    spread
+        Deviation of the means, each dimension.
     shift
         Deviation of a site's means about the global ones.
     points
@@ -80,54 +74,114 @@ class Population:
     split
         Whether all sites have the same weights, as they have where rows of one population are dealt at random.
     shape
-        "full", or "spherical" components of variance 1, which are fitted as such.
+        "full"; "spherical" components of variance 1; "elongated": deviation 3 along one axis and .5 along others;
+        "widths": pairs of one mean and deviations .5 and 3.
+    covariances
+        Of local mixtures.
     apart
         Least distance of means, which then lie as close as that lets them; 0 for normal ones.
+    nodes
+        Centres, three times as far apart, about which means lie; 0 for none.
+    tails
+        Distribution of points about their mean, a key of `TAILS`.
+    frame
+        Columns "as they are"; on "scales" of .001 to 1,000; or "correlated" by .5.
+    background, rare
+        Share of a site's points that are background, and of those of its first component; 0 for none.
     fit
-        "told", "bic", "kmeans" or "hmm".
+        A key of `FITS`.
     surplus
-        Components that local models are told beyond the true number.
+        Components that local models are given beyond the true number.
     restarts
         Of local fits.
+    effect
+        How sites differ, and by how many spreads: see `with_effect`.
+    sizes
+        Numbers of sites.
     """
 
     K: int = 20
     D: int = 6
     held: tuple[int, int] = (8, 8)
+    spread: float = 4.0
     shift: float = 0.5
     points: tuple[int, int] = (300, 2000)
     concentration: float = 1.0
     split: bool = False
     shape: str = "full"
+    covariances: str = "full"
     apart: float = 0.0
-    fit: str = "told"
+    nodes: int = 0
+    tails: str = "normal"
+    frame: str = "as they are"
+    background: float = 0.0
+    rare: float = 0.0
+    fit: str = "given"
     surplus: int = 0
     restarts: int = 3
+    effect: tuple[str, float] = ("", 0.0)
+    sizes: tuple[int, ...] = (5, 10)
 
     def atoms(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Means, and roots of covariances."""
-        means = spaced(rng, self.K, self.D, self.apart) if self.apart else rng.normal(0, SPREAD_SD, (self.K, self.D))
+        means = spaced(rng, self.K, self.D, self.apart) if self.apart else rng.normal(0, self.spread, (self.K, self.D))
+        if self.nodes:
+            means += rng.normal(0, 3 * self.spread, (self.nodes, self.D))[np.arange(self.K) % self.nodes]
         if self.shape == "spherical" or self.apart:
             return means, np.tile(np.eye(self.D), (self.K, 1, 1))
+        if self.shape == "widths":
+            widths = np.array([0.5, 3.0])[np.arange(self.K) % 2]
+            return means[np.arange(self.K) // 2], widths[:, None, None] * np.eye(self.D)
         axes = np.linalg.qr(rng.standard_normal((self.K, self.D, self.D)))[0]
+        if self.shape == "elongated":
+            return means, axes * np.where(np.arange(self.D), 0.5, 3.0)
         widths = np.exp(rng.uniform(np.log(NARROWEST), np.log(WIDEST), (self.K, 1, self.D)) / 2)
         return means, axes * widths
+
+    def columns(self) -> Array:
+        """The matrix that takes points to the columns sites have."""
+        if self.frame == "scales":
+            return np.diag(np.geomspace(1e-3, 1e3, self.D))
+        return np.linalg.cholesky(np.where(np.eye(self.D), 1.0, 0.5 if self.frame == "correlated" else 0.0)).T
 
     def sites(self, J: int, rng: np.random.Generator) -> list[Site]:
         """Draw J sites; the first of more are the same."""
         means, roots = self.atoms(rng)
         shares = rng.dirichlet(np.full(self.K, self.concentration)) if self.split else None
-        return [self.site(means, roots, shares, stream) for stream in rng.spawn(J)]
+        streams = rng.spawn(J)
+        drawn = [self.rows(means, roots, shares, stream) for stream in streams]
+        points = with_effect([x @ self.columns() for x, *_ in drawn], *self.effect, self.spread, rng)
+        return [
+            fitted(self, x, origin, L, int(stream.integers(2**31)))
+            for x, (_, origin, L), stream in zip(points, drawn, streams, strict=True)
+        ]
 
-    def site(self, means: Array, roots: Array, shares: Array | None, rng: np.random.Generator) -> Site:
-        """Draw one site's points and fit its model."""
+    def rows(
+        self, means: Array, roots: Array, shares: Array | None, rng: np.random.Generator
+    ) -> tuple[Array, Index, int]:
+        """Draw one site's points, the atom of each, and how many atoms it holds."""
         L = int(rng.integers(self.held[0], self.held[1] + 1))
         held = rng.choice(self.K, L, replace=False)
         own = means[held] + self.shift * rng.standard_normal((L, self.D))
         weights = rng.dirichlet(np.full(L, self.concentration)) if shares is None else shares[held] / shares[held].sum()
-        origin = sticky(rng, L) if self.fit == "hmm" else rng.choice(L, between(rng, *self.points), p=weights)
-        points = own[origin] + (roots[held[origin]] @ rng.standard_normal((len(origin), self.D, 1)))[:, :, 0]
-        return fitted(self, points, held[origin], L, int(rng.integers(2**31)))
+        if self.rare:
+            weights = np.append(self.rare, np.full(L - 1, (1 - self.rare) / (L - 1)))
+        n = between(rng, *self.points)
+        index = sticky(rng, L, n) if self.fit == "hmm" else rng.choice(L, n, p=weights)
+        noise = TAILS[self.tails](rng, (n, self.D, 1))
+        points, origin = own[index] + (roots[held[index]] @ noise)[:, :, 0], held[index]
+        background = np.arange(n) < self.background * n
+        points[background] = rng.normal(0, 2 * self.spread, (int(background.sum()), self.D))
+        return points, np.where(background, NOT_JUDGED, origin), L
+
+
+TAILS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+    "t4": lambda rng, shape: rng.standard_t(4, shape) / np.sqrt(2),
+    "gamma": lambda rng, shape: (rng.gamma(2, 1, shape) - 2) / np.sqrt(2),
+    "log-normal": lambda rng, shape: (np.exp(rng.normal(0, 0.5, shape)) - np.exp(0.125)) / 0.604,
+}
+"""Of mean 0 and deviation 1."""
 
 
 def between(rng: np.random.Generator, least: int, most: int) -> int:
@@ -135,9 +189,9 @@ def between(rng: np.random.Generator, least: int, most: int) -> int:
     return int(np.exp(rng.uniform(np.log(least), np.log(most))))
 
 
-def sticky(rng: np.random.Generator, L: int) -> Index:
+def sticky(rng: np.random.Generator, L: int, frames: int) -> Index:
     """A path through L states that stays where it is or moves to any other."""
-    moves = np.where(rng.random(FRAMES) < STAY, 0, rng.integers(1, L, FRAMES))
+    moves = np.where(rng.random(frames) < STAY, 0, rng.integers(1, L, frames))
     return np.cumsum([rng.integers(L), *moves[1:]]) % L
 
 
@@ -156,19 +210,12 @@ def spaced(rng: np.random.Generator, K: int, D: int, apart: float) -> Array:
 
 def fitted(population: Population, points: Array, origin: Index, L: int, seed: int) -> Site:
     """A site's model of its points."""
-    shape = "spherical" if population.shape == "spherical" else "full"
-    told = max(L + population.surplus, 1)
+    n = max(L + population.surplus, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence: local models are as they are
-        if population.fit == "kmeans":
-            kmeans = KMeans(told, n_init=population.restarts, random_state=seed).fit(points)
-            return Site(kmeans, kmeans.cluster_centers_, majority(np.eye(told)[kmeans.labels_], origin), points)
-        if population.fit == "hmm":
-            chain = best_hmm(points, told, population.restarts, seed)
-            return Site(chain, chain.means_, majority(chain.predict_proba(points), origin), points)
-        tried = range(1, MOST_CANDIDATES + 1) if population.fit == "bic" else [told]
-        models = [mixture(points, n, shape, population.restarts, seed) for n in tried]
-        model = min(models, key=lambda m: float(m.bic(points))) if len(models) > 1 else models[0]
+        model = FITS[population.fit](population, points, n, seed)
+        if hasattr(model, "cluster_centers_"):
+            return Site(model, model.cluster_centers_, majority(np.eye(n)[model.labels_], origin), points)
         return Site(model, model.means_, majority(model.predict_proba(points), origin), points)
 
 
@@ -199,69 +246,52 @@ def best_hmm(points: Array, n: int, restarts: int, seed: int) -> GaussianHMM:
     return best
 
 
+def bic(population: Population, points: Array, seed: int) -> GaussianMixture:
+    """The mixture of the best BIC."""
+    tried = [given(population, points, n, seed) for n in range(1, MOST_CANDIDATES + 1)]
+    return min(tried, key=lambda model: float(model.bic(points)))
+
+
+def given(population: Population, points: Array, n: int, seed: int) -> GaussianMixture:
+    """The mixture of n components; its ridge is that of the smallest column's scale."""
+    ridge = RIDGE * float(np.diag(population.columns()).min()) ** 2
+    return mixture(points, n, population.covariances, population.restarts, seed, ridge)
+
+
+FITS: dict[str, Callable[[Population, Array, int, int], Any]] = {
+    "given": given,
+    "bic": lambda p, X, _, seed: bic(p, X, seed),
+    "bayesian": lambda p, X, _, seed: BayesianGaussianMixture(
+        n_components=BAYESIAN, n_init=p.restarts, reg_covar=RIDGE, random_state=seed
+    ).fit(X),
+    "kmeans": lambda p, X, n, seed: KMeans(n, n_init=p.restarts, random_state=seed).fit(X),
+    "minibatch": lambda p, X, n, seed: MiniBatchKMeans(n, n_init=p.restarts, random_state=seed).fit(X),
+    "hmm": lambda p, X, n, seed: best_hmm(X, n, p.restarts, seed),
+}
+"""How a site estimates n components from its points."""
+
+
 def majority(belongs: Array, origin: Index) -> Index:
     """The true atom of most points of each component."""
     names, index = np.unique(origin, return_inverse=True)
-    return names[(belongs.T @ np.eye(len(names))[index]).argmax(axis=1)]
+    points = belongs.T @ np.eye(len(names))[index]
+    return np.where(points.sum(axis=1) < 0.5, NOT_JUDGED, names[points.argmax(axis=1)])
 
 
 def nested(population: Population, sizes: Sequence[int], code: int, seed: int) -> Iterator[tuple[str, Draw]]:
     """Cells of several numbers of sites: fewer are the first of more, fitted once."""
     sites = population.sites(max(sizes), np.random.default_rng([code, seed]))
     for J in sizes:
-        yield f"J={J}", drawn(sites[:J])
+        yield f"J={J}", drawn(sites[:J], rows=bool(population.effect[0]))
 
 
-def drawn(sites: Sequence[Site]) -> Draw:
+def drawn(sites: Sequence[Site], rows: bool = False) -> Draw:
     """What these sites send, bare and read with their points."""
     return Draw(
         sent=[s.model for s in sites],
         values=[s.means for s in sites],
         truth=[s.truth for s in sites],
         counted=[read(s.model, X=s.points) for s in sites],
+        honest=[s.truth != NOT_JUDGED for s in sites],
+        rows=[(s.points, s.model.predict(s.points)) for s in sites] if rows else None,
     )
-
-
-GENERATORS = {
-    "full, shift 0": Population(shift=0.0),
-    "full, shift .5": Population(),
-    "full, shift 1": Population(shift=1.0),
-    "spherical": Population(shape="spherical"),
-    "sizes 60-20,000": Population(held=(3, 12), points=(60, 20_000)),
-    "hmm": Population(fit="hmm"),
-}
-"""Case a."""
-
-ONE = Population(K=12, held=(12, 12), shift=0.0, points=(400, 401), split=True)
-"""Case b: all sites hold all of it, 400 points each."""
-
-LOW = {
-    "told": {},
-    "shift 0": {"shift": 0.0},
-    "BIC": {"fit": "bic"},
-    "2 too many": {"surplus": 2},
-    "2 too few": {"surplus": -2},
-    "weights Dir(.3)": {"concentration": 0.3},
-    "KMeans": {"fit": "kmeans"},
-    "share half": {"held": (4, 4)},
-}
-"""Case c: what differs from eight components three deviations apart, all held by all sites, told, two restarts."""
-
-
-def low(D: int, what: str) -> Population:
-    """A population of case c."""
-    usual = {"held": (8, 8), "shift": 0.3, "points": (500, 2000), "concentration": 5.0, "restarts": 2}
-    return Population(**{"K": 8, "D": D, "apart": 3.0, **usual, **LOW[what]})
-
-
-def groups(most: int) -> Iterator[Group]:
-    """Cases a, b and c up to `most` sites; case b goes to the next number of them."""
-    sizes = [J for J in SITES if most >= J]
-    for i, (name, population) in enumerate(GENERATORS.items()):
-        if population.fit != "hmm" or find_spec("hmmlearn"):
-            yield Group("generators", name, partial(nested, population, sizes, 100 + i))
-    yield Group("split", "one population", partial(nested, ONE, SITES[1 : len(sizes) + 1], 200))
-    for D in (1, 2):
-        for i, what in enumerate(LOW):
-            few = [J for J in ((3, 5) if what == "share half" else LOW_SITES) if most >= J]
-            yield Group("low", f"D={D} {what}", partial(nested, low(D, what), few, 300 + 10 * D + i))

@@ -110,6 +110,12 @@ def oversplit(rng: np.random.Generator, atoms: Array, fragments: int) -> Draw:
     return among(honest_sites(rng, 19, atoms), [(noisy(rng, atoms[truth]), truth)])
 
 
+def doubled(rng: np.random.Generator, atoms: Array, J: int) -> Draw:
+    """Every site sends each of its atoms twice, both as noisy as a value."""
+    sites = [(np.concatenate([v, noisy(rng, atoms[t])]), np.tile(t, 2)) for v, t in honest_sites(rng, J, atoms)]
+    return Draw(sent=[v for v, _ in sites], values=[v for v, _ in sites], truth=[t for _, t in sites])
+
+
 Cell = Callable[[np.random.Generator, Array], Draw]
 
 
@@ -128,6 +134,7 @@ def cells(most: int) -> dict[str, dict[str, Cell]]:
         },
         "dead rows": {"three": dead},
         "oversplit": {f"c={c}": partial(oversplit, fragments=c) for c in (2, 8, 40)},
+        "all twice": {f"J={J}": partial(doubled, J=J) for J in (5, 10, 20)},
     }
 
 

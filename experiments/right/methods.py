@@ -1,27 +1,33 @@
-"""The bare call, what else can be told, and rivals on the same values; and how near each comes to the truth."""
+"""The bare call, the call with data, and rivals on the same values; and how near each comes to the truth."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from importlib.util import find_spec
 from typing import NamedTuple, TypedDict
 
 import numpy as np
-from draws import Draw, Index
-from sklearn.cluster import KMeans
+from draws import Array, Draw, Index
+from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from modelweld import ModelweldWarning, fuse
+from modelweld import ModelweldWarning, fuse, read
 
 BARE, COUNTED, WITHOUT = "fuse(models)", "fuse(read(X=X))", "without it"
-TOLD, SILHOUETTE, UNMATCHED = "k-means told K", "k-means + silhouette", "no matching"
-METHODS = (BARE, COUNTED, TOLD, SILHOUETTE, UNMATCHED, WITHOUT)
-"""In the order of columns and rows; some draws lack `COUNTED` or `WITHOUT`."""
+GIVEN, CENTRED, HARMONY = "k-means given K", "centred k-means given K", "Harmony, k-means given K"
+SILHOUETTE, WARD, DENSITY, UNMATCHED = "k-means + silhouette", "Ward + silhouette", "HDBSCAN", "no matching"
+METHODS = (BARE, COUNTED, GIVEN, CENTRED, HARMONY, SILHOUETTE, WARD, DENSITY, UNMATCHED, WITHOUT)
+"""In the order of columns and rows; some draws lack `COUNTED`, `HARMONY` or `WITHOUT`."""
 
-MOST_CLUSTERS, TOLD_STARTS, STARTS = 40, 10, 3
-"""Clusters among which the silhouette chooses; starts of k-means told K, and of each number tried."""
+MOST_CLUSTERS, GIVEN_STARTS, STARTS = 40, 10, 3
+"""Clusters among which the silhouette chooses; starts of k-means given K, and of each number tried."""
+
+HARMONY_ROWS, HARMONY_SITES = 300, 10
+"""Rows of a site and sites that Harmony gets at most."""
 
 
 class Answer(NamedTuple):
@@ -41,30 +47,79 @@ class Row(TypedDict, total=False):
     failed: str
 
 
-def fused(sites: Sequence[object]) -> Answer:
-    """Everything by default."""
+def fused(sites: Sequence[object], values: Sequence[Array] | None = None) -> Answer:
+    """Everything by default; components that the library does not read, as empty ones are, are matched with none."""
     fusion = fuse(sites)
-    return Answer(np.concatenate(fusion.labels), fusion.K)
+    labels = [np.asarray(found) for found in fusion.labels]
+    for j, means in enumerate(values or ()):
+        if len(labels[j]) < len(means):
+            kept = (read(sites[j]).arrays["means"][:, None] == means).all(axis=2).argmax(axis=1)
+            alone = -1 - j * len(means) - np.arange(len(means))
+            alone[kept] = labels[j]
+            labels[j] = alone
+    return Answer(np.concatenate(labels), fusion.K)
 
 
-def kmeans(draw: Draw, K: int, starts: int) -> Index:
+def number_of(draw: Draw) -> int:
+    """How many atoms all components have, hostile ones among them."""
+    return len(np.unique(np.concatenate(draw.truth)))
+
+
+def kmeans(values: Array, K: int, starts: int = GIVEN_STARTS) -> Answer:
     """Clusters of all means, whatever site they are of."""
+    return Answer(KMeans(min(K, len(values)), n_init=starts, random_state=0).fit_predict(values), K)
+
+
+def centred(draw: Draw) -> Answer:
+    """k-means given K of means less their site's mean."""
+    return kmeans(np.concatenate([v - v.mean(axis=0) for v in draw.values]), number_of(draw))
+
+
+def harmony(draw: Draw) -> Answer:
+    """k-means given K of rows that Harmony corrected; a component goes with most of its rows."""
+    import harmonypy
+
+    K, rows = number_of(draw), [(x[:HARMONY_ROWS], own[:HARMONY_ROWS]) for x, own in draw.rows or ()]
+    points, site = np.concatenate([x for x, _ in rows]), np.repeat(np.arange(len(rows)), [len(x) for x, _ in rows])
+    corrected = np.asarray(
+        harmonypy.run_harmony(points, {"site": site.astype(str)}, "site", verbose=False, ncores=1).Z_corr
+    )
+    clusters = kmeans(corrected if len(corrected) == len(points) else corrected.T, K).labels
+    found = np.split(clusters, np.cumsum([len(x) for x, _ in rows])[:-1])
+    counts = [
+        np.eye(len(v), dtype=int)[own].T @ np.eye(K, dtype=int)[c]
+        for v, (_, own), c in zip(draw.values, rows, found, strict=True)
+    ]
+    stacked = np.concatenate(counts)
+    alone = K + np.arange(len(stacked))  # a component without a row is matched with none
+    return Answer(np.where(stacked.any(axis=1), stacked.argmax(axis=1), alone), K)
+
+
+def by_silhouette(draw: Draw, clusters: Callable[[Array, range], Iterator[Index]]) -> Answer:
+    """The clusters of the highest silhouette."""
     values = np.concatenate(draw.values)
-    return KMeans(min(K, len(values)), n_init=starts, random_state=0).fit_predict(values)
-
-
-def told(draw: Draw) -> Answer:
-    """k-means, told how many atoms all components have, hostile ones among them."""
-    K = len(np.unique(np.concatenate(draw.truth)))
-    return Answer(kmeans(draw, K, TOLD_STARTS), K)
-
-
-def silhouette(draw: Draw) -> Answer:
-    """k-means, not told: the number of clusters of the highest silhouette."""
-    values = np.concatenate(draw.values)
-    tried = [kmeans(draw, K, STARTS) for K in range(2, min(MOST_CLUSTERS, len(values) - 1) + 1)]
-    best = max(tried, key=lambda labels: silhouette_score(values, labels))
+    best = max(
+        clusters(values, range(2, min(MOST_CLUSTERS, len(values) - 1) + 1)), key=partial(silhouette_score, values)
+    )
     return Answer(best, len(np.unique(best)))
+
+
+def kmeans_of_each(values: Array, numbers: range) -> Iterator[Index]:
+    """k-means of every number of clusters."""
+    return (kmeans(values, K, STARTS).labels for K in numbers)
+
+
+def ward_of_each(values: Array, numbers: range) -> Iterator[Index]:
+    """Ward's tree, cut to every number of clusters."""
+    tree = linkage(values, "ward")
+    return (fcluster(tree, K, "maxclust") for K in numbers)
+
+
+def hdbscan(draw: Draw) -> Answer:
+    """HDBSCAN of two values or more; what it calls noise is matched with nothing."""
+    labels = HDBSCAN(min_cluster_size=2, copy=True).fit_predict(np.concatenate(draw.values))
+    labels = np.where(labels < 0, len(labels) + np.arange(len(labels)), labels)
+    return Answer(labels, len(np.unique(labels)))
 
 
 def unmatched(draw: Draw) -> Answer:
@@ -76,19 +131,30 @@ def unmatched(draw: Draw) -> Answer:
 def methods_of(draw: Draw) -> dict[str, Callable[[], Answer]]:
     """What meets this draw."""
     counted, without = draw.counted, draw.without
-    calls: dict[str, Callable[[], Answer]] = {BARE: lambda: fused(draw.sent)}
+    calls: dict[str, Callable[[], Answer]] = {BARE: lambda: fused(draw.sent, draw.values)}
     if counted is not None:
-        calls[COUNTED] = lambda: fused(counted)
-    calls |= {TOLD: lambda: told(draw), SILHOUETTE: lambda: silhouette(draw), UNMATCHED: lambda: unmatched(draw)}
+        calls[COUNTED] = lambda: fused(counted, draw.values)
+    calls |= {
+        GIVEN: lambda: kmeans(np.concatenate(draw.values), number_of(draw)),
+        CENTRED: lambda: centred(draw),
+        SILHOUETTE: lambda: by_silhouette(draw, kmeans_of_each),
+        WARD: lambda: by_silhouette(draw, ward_of_each),
+        DENSITY: lambda: hdbscan(draw),
+        UNMATCHED: lambda: unmatched(draw),
+    }
+    if draw.rows is not None and len(draw.values) <= HARMONY_SITES and find_spec("harmonypy"):
+        calls[HARMONY] = lambda: harmony(draw)
     if without is not None:
         calls[WITHOUT] = lambda: fused(without)
     return calls
 
 
-def measured(draw: Draw) -> dict[str, Row]:
+def measured(draw: Draw, methods: Sequence[str] = METHODS) -> dict[str, Row]:
     """Every method's error in K, ARI and CPU seconds; a call that fails counts as no matching, and says why."""
     rows: dict[str, Row] = {}
     for name, call in methods_of(draw).items():
+        if name not in methods:
+            continue
         failed = ""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -117,4 +183,4 @@ def warm_up() -> None:
     rng = np.random.default_rng(0)
     atoms = rng.normal(0, 9, (4, 3))
     sites = [atoms + rng.normal(0, 0.1, atoms.shape) for _ in range(5)]
-    measured(Draw(sites, sites, [np.arange(4)] * 5))
+    measured(Draw(sites, sites, [np.arange(4)] * 5), [BARE])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
-from draws import Array, Draw, Group, Index
+from draws import Array, Draw, Group, Index, with_effect
 from estimated import Site, drawn, majority, mixture
 from sklearn import datasets
 from sklearn.decomposition import PCA
@@ -68,18 +68,23 @@ TABLES: dict[str, Callable[[], tuple[Array, Index, str]]] = {
 }
 
 
-def split(name: str, sizes: Sequence[int], seed: int) -> Iterator[tuple[str, Draw]]:
-    """Cells of one table: its rows dealt to J sites, each of which is told how many groups there are."""
+def split(name: str, sizes: Sequence[int], seed: int, offset: float = 0.0) -> Iterator[tuple[str, Draw]]:
+    """Cells of one table: its rows dealt to J sites, each of which is given the number of groups.
+
+    `offset` is by how many of the columns' deviations sites then differ.
+    """
     X, y, shape = TABLES[name]()
     K = len(np.unique(y))
     for J in sizes:
         rng = np.random.default_rng([400, list(TABLES).index(name), seed, J])
+        dealt = np.array_split(rng.permutation(len(X)), J)
+        own = with_effect([X[rows] for rows in dealt], "offset", offset, X.std(axis=0), rng.spawn(1)[0])
         sites = []
-        for rows in np.array_split(rng.permutation(len(X)), J):
+        for rows, points in zip(dealt, own, strict=True):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = mixture(X[rows], K, shape, RESTARTS, int(rng.integers(2**31)), RIDGE)
-            sites.append(Site(model, model.means_, majority(model.predict_proba(X[rows]), y[rows]), X[rows]))
+                model = mixture(points, K, shape, RESTARTS, int(rng.integers(2**31)), RIDGE)
+            sites.append(Site(model, model.means_, majority(model.predict_proba(points), y[rows]), points))
         yield f"J={J}", drawn(sites)
 
 

@@ -2,9 +2,10 @@
 
 See README.md for what is drawn and how to read it.
 
-    python experiments/right/run.py                                  # everything, 20 seeds; about an hour
+    python experiments/right/run.py                                  # everything, five seeds; about half an hour
     python experiments/right/run.py --quick                          # two seeds, up to ten sites; minutes
-    python experiments/right/run.py --quick --cases low hostile/twice --seeds 200 201 --out /tmp/x
+    python experiments/right/run.py --cases low hostile/twice --seeds 8000 8001 --out /tmp/x
+    python experiments/right/run.py --bare --against experiments/right/results.json     # which cells fell
     python experiments/right/run.py --smoke                          # a few cells, one seed; seconds
 
 The code measured is the one that Python finds: PYTHONPATH=<other checkout>/src measures another.
@@ -24,50 +25,52 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 import argparse
 from collections.abc import Sequence
 
-import estimated
+import affine
+import populations
 import real
 from draws import Group
-from methods import measured, warm_up
+from methods import BARE, METHODS, measured, warm_up
 from telling import TITLES, summary
 
 import hostile
 import modelweld
-from provenance import NOT_INSTALLED
+from provenance import NOT_INSTALLED, kept
 from study import Result, Task, asdict, done, shown, versions, write_record
 
-SEEDS, QUICK_SEEDS = range(1000, 1020), (0, 1)
-"""Of a full and of a quick run: settings of the library are chosen on seeds below 1,000."""
+SEEDS, QUICK_SEEDS = range(9000, 9005), (8000, 8001)
+"""Of a full and of a quick run: settings of the library are chosen on seeds below 9,000."""
 
-MOST_SITES, QUICK_SITES = (50, 400), (10, 50)
+MOST_SITES, QUICK_SITES = (400, 400), (10, 50)
 """Sites that estimate models and sites that send values, of a full and of a quick run."""
 
-SMOKE = ("low/D=2 told", "real/wine", "hostile/twice", "hostile/one value")
+SMOKE = ("low/D=2 given", "real/wine", "hostile/twice", "hostile/one value")
 """Groups of a smoke run."""
 
 
 def groups(quick: bool) -> list[Group]:
     """All groups of a run."""
     estimating, sending = QUICK_SITES if quick else MOST_SITES
-    return [*estimated.groups(estimating), *real.groups(), *hostile.groups(sending)]
+    return [*populations.groups(estimating), *real.groups(), *hostile.groups(sending), *affine.groups()]
 
 
 def smoke() -> list[Group]:
     """A few groups with three sites at most, and arrays."""
-    every = [*estimated.groups(3), *real.groups((2,)), *hostile.groups(20)]
+    every = [*populations.groups(3), *real.groups((2,)), *hostile.groups(20)]
     return [group for group in every if group.path in SMOKE]
 
 
-def draw_and_measure(group: Group, seed: int) -> Result:
+def draw_and_measure(group: Group, seed: int, methods: Sequence[str]) -> Result:
     """All cells of a group at one seed."""
     warm_up()
-    return {f"{group.path}/{cell}": measured(draw) for cell, draw in group.draws(seed)}
+    return {f"{group.path}/{cell}": measured(draw, methods) for cell, draw in group.draws(seed)}
 
 
 def tasks(options: argparse.Namespace) -> list[Task]:
     """One per group and seed."""
     every = smoke() if options.smoke else groups(options.quick)
     wanted = [g for g in every if any(g.path.startswith(case) for case in options.cases)]
-    return [Task(f"{g.path}/{seed}", draw_and_measure, (g, seed)) for seed in options.seeds for g in wanted]
+    methods = [BARE] if options.bare else METHODS
+    return [Task(f"{g.path}/{seed}", draw_and_measure, (g, seed, methods)) for seed in options.seeds for g in wanted]
 
 
 def by_cell(results: dict[str, Result]) -> dict[str, dict[str, Result]]:
@@ -85,7 +88,9 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="two seeds, up to ten sites: minutes")
     parser.add_argument("--smoke", action="store_true", help="a few cells, one seed: seconds")
     parser.add_argument("--cases", nargs="+", default=list(TITLES), help="beginnings of names: low, hostile/twice, ...")
-    parser.add_argument("--seeds", type=int, nargs="+", help="draw anew with these")
+    parser.add_argument("--seeds", type=int, nargs="+", help="draw again with these")
+    parser.add_argument("--bare", action="store_true", help="fuse(models) alone, without rivals")
+    parser.add_argument("--against", type=Path, help="a results.json: compare fuse(models) on draws that both have")
     parser.add_argument("--out", type=Path, help="folder for results.json and tables.md")
     parser.add_argument("--jobs", type=int, default=1, help="groups drawn side by side")
     options = parser.parse_args(words)
@@ -97,7 +102,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 def write(options: argparse.Namespace, about: dict[str, str], cells: dict[str, dict[str, Result]], cpu: float) -> str:
     """Write results and tables, and give back the tables."""
-    tables, claims = summary(cells)
+    tables, claims = summary(cells, kept(options.against)["cells"] if options.against else None)
     quick = options.smoke or options.quick  # too few seeds to judge by: nothing is claimed
     record = {
         "title": f"Right by default ({'smoke' if options.smoke else 'quick' if options.quick else 'full'} run)",

@@ -35,6 +35,15 @@ def values(kind: str, J: int, D: int, share: float, rng: np.random.Generator) ->
     return [site() for _ in range(J)]
 
 
+OFFSETS = {"offset 0": 0.0, "offset 1": 1.0, "offset 3": 3.0}
+"""Spreads by which sites differ in place."""
+
+
+def apart(kind: str, J: int, D: int, share: float, rng: np.random.Generator) -> list[Array]:
+    """Sites of normal values, each of them moved by an offset of its own."""
+    return [x + OFFSETS[kind] * SPREAD * rng.standard_normal(D) for x in values("normal", J, D, share, rng)]
+
+
 def mixtures(J: int, D: int, share: float, rng: np.random.Generator) -> list[GaussianMixture]:
     """Fitted mixtures, a share of whose components are the same."""
     common = round(share * COMPONENTS)

@@ -3,7 +3,7 @@
 See README.md for what is drawn.
 
     python experiments/verdicts/run.py                  # 60 sets per cell
-    python experiments/verdicts/run.py --sets 10 --first 500 --out /tmp/x
+    python experiments/verdicts/run.py --sets 10 --first 500 --cases worth/offset --out /tmp/x
     python experiments/verdicts/run.py --smoke          # two sets per cell, small cells; seconds
 
 Settings of the library were chosen on seeds below 5,000.
@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from cells import measure
-from draws import DISTRIBUTIONS, mixtures, shifted, values
+from draws import DISTRIBUTIONS, OFFSETS, apart, mixtures, shifted, values
 
 import modelweld
 from study import Claim, Result, Table, Task, versions
@@ -37,6 +37,9 @@ SETS, FIRST_SEED = 60, 10_000
 
 CELLS, SMOKE_CELLS = [(2, 3), (2, 10), (3, 3), (5, 3), (5, 10), (10, 3)], [(3, 3)]
 """Numbers of sites and features."""
+
+OFFSET_CELLS = [(J, D) for J in (3, 5, 10) for D in (2, 5, 20)]
+"""The same, of sites that differ in place."""
 
 SHARES = {"nothing": 0.0, "a quarter": 0.25, "half": 0.5}
 """Of a site's values, which are shared."""
@@ -52,8 +55,9 @@ SHIFTS, SHIFT_SITES = (0.0, 2.0, 4.0), (5, 10)
 def judge(kind: str, J: int, D: int, shared: str, seed: int) -> Result:
     """The verdict about one set of sites, and the seconds it took after the fit."""
     rng = np.random.default_rng([seed, J, D, list(SHARES).index(shared)])
-    drawn = mixtures if kind == "mixtures" else lambda *given: values(kind, *given)
-    fusion = modelweld.fuse(drawn(J, D, SHARES[shared], rng))
+    given = J, D, SHARES[shared], rng
+    sites = mixtures(*given) if kind == "mixtures" else (apart if kind in OFFSETS else values)(kind, *given)
+    fusion = modelweld.fuse(sites)
     start = time.process_time()
     verdict = fusion.worth_merging(level=LEVEL)
     return {
@@ -82,6 +86,12 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
                         Task(f"worth/{kind}/{J}/{D}/{shared}/{s}", quietly, (judge, kind, J, D, shared, s))
                         for s in seeds
                     )
+    for J, D in [] if options.smoke else OFFSET_CELLS:
+        for kind in OFFSETS:
+            for shared in ("nothing", "half"):
+                yield from (
+                    Task(f"worth/{kind}/{J}/{D}/{shared}/{s}", quietly, (judge, kind, J, D, shared, s)) for s in seeds
+                )
     for J in SHIFT_SITES:
         for deviations in SHIFTS:
             yield from (Task(f"warned/{J}/{deviations:g}/{s}", quietly, (warn, J, deviations, s)) for s in seeds)
@@ -104,7 +114,7 @@ def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
         for cell, found in cells.items()
         if cell in yes
     }
-    seconds = max(float(np.median([one["seconds"] for one in cells[cell]])) for cell in yes)
+    seconds = max((float(np.median([one["seconds"] for one in cells[cell]])) for cell in yes), default=0.0)
     alarms = {
         cell: (
             float(np.mean([one["warned"][0] for one in found])),
@@ -127,11 +137,20 @@ def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
             [[*parts[cell], *(round(x, 3) for x in alarms[cell][:2])] for cell in alarms],
         ),
     ]
-    return tables, list(claims(parts, yes, alarms, seconds))
+    return [table for table in tables if table.rows], list(claims(parts, yes, alarms, seconds))
 
 
 def claims(parts, yes, alarms, seconds: float) -> Iterator[Claim]:
     """What must hold."""
+    places = {cell: yes.pop(cell) for cell in list(yes) if parts[cell][0] in OFFSETS}
+    for kind in dict.fromkeys(parts[cell][0] for cell in places):
+        of = {cell: x for cell, x in places.items() if parts[cell][0] == kind}
+        size = float(np.mean([x for cell, x in of.items() if parts[cell][-1] == "nothing"]))
+        yield Claim(f"{kind}, nothing shared: at most 7 % yes over all cells", f"{size:.3f}", size <= MOST_YES)
+        power = {cell: x for cell, x in of.items() if parts[cell][-1] == "half" and int(parts[cell][2]) >= 5}
+        yield _worst(f"{kind}, half shared, five features or more: at least 80 % yes", power, 0.8, at_most=False)
+    if not yes or not alarms:
+        return
     nothing = {cell: x for cell, x in yes.items() if parts[cell][-1] == "nothing"}
     yield _worst("sites that share nothing: at most 7 % yes in every cell", nothing, MOST_YES, at_most=True)
     for shared, least in LEAST_POWER.items():
@@ -156,6 +175,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--smoke", action="store_true", help="two sets per cell, small cells: seconds")
     parser.add_argument("--sets", type=int, help="per cell")
     parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
+    parser.add_argument("--cases", nargs="+", default=[""], help="beginnings of names: worth/offset, warned, ...")
     parser.add_argument("--out", type=Path, help="folder for results.json and tables.md")
     parser.add_argument("--jobs", type=int, default=1, help="sets side by side")
     options = parser.parse_args(words)
@@ -167,7 +187,8 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> None:
     """Measure, and write what came out."""
     options, about = arguments(), versions(modelweld)  # before the run: a checkout can change meanwhile
-    measure("Verdicts that can say no", list(tasks(options)), options, about, summary, options.jobs)
+    chosen = [task for task in tasks(options) if task.name.startswith(tuple(options.cases))]
+    measure("Verdicts that can say no", chosen, options, about, summary, options.jobs)
 
 
 if __name__ == "__main__":
