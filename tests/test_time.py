@@ -138,14 +138,24 @@ def test_filter_has_the_density_of_the_gaussian_process(memory: float) -> None:
     y = np.where(stack.weight > 0, stack.values - family.mean, 0.0)
     variance = family.value_variances(stack.values, stack.variance, stack.weight)
     chains = Chains(labels, times)
-    assert np.isclose(chains.log_evidence(y, variance, np.asarray(family.spread), memory), expected)
     given = y, variance, np.asarray(family.spread), memory
-    value, slopes = chains.plain_slopes(*given)
+    assert np.isclose(chains.log_evidence(*given), expected)
+    value, slopes = chains.with_slopes(*given)
     assert np.isclose(value, expected)
-    compiled, others = chains.run_compiled(*given, sloped=True)
-    assert np.isclose(compiled, expected)
-    assert all(np.allclose(one, other) for one, other in zip(slopes, others, strict=True))
-    assert np.isclose(chains.run_compiled(*given, sloped=False)[0], expected)
+    for found, step in (
+        (slopes.spread, (0, 0, 1e-6)),
+        (slopes.variance.sum(0), (0, 1e-6, 0)),
+        (-slopes.mean, (1e-6, 0, 0)),
+    ):
+        for d, by in enumerate(np.eye(y.shape[1])):
+            ends = [
+                chains.log_evidence(*(x + sign * s * by for x, s in zip(given[:3], step, strict=True)), memory)
+                for sign in (1, -1)
+            ]
+            assert np.isclose(found[d], (ends[0] - ends[1]) / 2e-6, rtol=1e-4, atol=1e-4)
+    if np.isfinite(memory):
+        ends = [chains.log_evidence(*given[:3], memory * np.exp(step)) for step in (1e-6, -1e-6)]
+        assert np.isclose(slopes.log_memory, (ends[0] - ends[1]) / 2e-6, rtol=1e-4, atol=1e-4)
 
 
 def matchings(sizes: list[int]) -> list[np.ndarray]:

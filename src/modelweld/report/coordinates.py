@@ -18,9 +18,8 @@ from modelweld.files.numpy_files import SHARES_SUM
 from modelweld.inputs.clock import number_of, spell
 from modelweld.inputs.sets import columns_of
 from modelweld.report.text import DRAWN, LEVEL, Content, exact, group_word, round_digits, several, short
-from modelweld.time.evolution import timeline_board
+from modelweld.time.evolution import interval, timeline_board
 from modelweld.time.timeline import places_of_values, smooth
-from modelweld.time.trajectories import interval
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

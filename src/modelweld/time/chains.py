@@ -8,7 +8,7 @@ exp(-gap / memory) since the value before,
     known:     m = m- + e P- / V,  P = P- R / V
 
 where R is the value's own variance. Slopes follow the same steps backwards (reverse differentiation), which is stable
-also where memory is infinite. All chains are worked on side by side, value by value.
+also where memory is infinite (`time.motion_kernels`).
 
 Mean, noise, spread and memory of greatest posterior density, given which values belong to which atom.
 
@@ -28,10 +28,6 @@ from modelweld.core.values import Array, Index, Stack
 from modelweld.families.fading import STANDSTILL, Drift
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
 from modelweld.families.math.maximise import climb as ascend
-
-COMPILED_FROM = 1_000
-"""Values x dimensions from which the filter is compiled: chains are worked on value by value, and some hundred passes
-over thirty groups of ten values take a second without. By the input alone."""
 
 
 class Slopes(NamedTuple):
@@ -85,84 +81,18 @@ class Chains:
 
     def log_evidence(self, y: Array, variance: Array, spread: Array, memory: float) -> float:
         """Log evidence of values y (N, D), measured from the mean, of these own variances (infinite: not seen)."""
-        if y.size >= COMPILED_FROM:
-            return self.run_compiled(y, variance, spread, memory, sloped=False)[0]
-        return self._filter(y, variance, spread, memory, None)
+        return self._filter(y, variance, spread, memory, sloped=False)[0]
 
     def with_slopes(self, y: Array, variance: Array, spread: Array, memory: float) -> tuple[float, Slopes]:
         """The same, and its slopes."""
-        if y.size >= COMPILED_FROM:
-            return self.run_compiled(y, variance, spread, memory, sloped=True)
-        return self.plain_slopes(y, variance, spread, memory)
+        return self._filter(y, variance, spread, memory, sloped=True)
 
-    def run_compiled(
-        self, y: Array, variance: Array, spread: Array, memory: float, *, sloped: bool
-    ) -> tuple[float, Slopes]:
-        """The same, compiled."""
+    def _filter(self, y: Array, variance: Array, spread: Array, memory: float, *, sloped: bool) -> tuple[float, Slopes]:
         from modelweld.time.motion_kernels import evidence_and_slopes
 
         own = np.ascontiguousarray(variance)
         value, *slopes = evidence_and_slopes(self.order, self.ends, self.gap, y, own, spread, memory, sloped)
         return float(value), Slopes(*slopes)
-
-    def plain_slopes(self, y: Array, variance: Array, spread: Array, memory: float) -> tuple[float, Slopes]:
-        """Evidence and slopes in plain numpy."""
-        steps: list[tuple[Array, Array]] = []
-        value = self._filter(y, variance, spread, memory, steps)
-        by_variance = np.zeros_like(y)
-        by_mean, by_spread, by_memory = np.zeros(y.shape[1]), np.zeros(y.shape[1]), 0.0
-        to_m, to_P = np.zeros((0, y.shape[1])), np.zeros((0, y.shape[1]))
-        for r in range(len(self.ranks) - 1, -1, -1):
-            index, (m, P) = self.ranks[r], steps[r]
-            to_m, to_P = (np.concatenate([x, np.zeros((len(index) - len(x), y.shape[1]))]) for x in (to_m, to_P))
-            R, e = variance[index], y[index] - m
-            V = P + R  # what was not seen has infinite variance, and slopes of zero
-            part, rest = P / V, np.where(np.isinf(R), 1.0, R / np.where(np.isinf(V), 1.0, V))
-            to_e = to_m * part - e / V
-            of_V = -0.5 / V + 0.5 * (e / V) ** 2
-            of_part = to_m * e / V
-            by_variance[index] = of_V + to_P * part * part - of_part * part
-            to_P = of_V + to_P * rest * rest + of_part * rest
-            to_m = to_m - to_e
-            by_mean -= to_e.sum(0)
-            if r == 0:
-                by_spread += to_P.sum(0)
-                break
-            n = len(index)
-            phi = np.exp(-self.gap[index] / memory)[:, None]
-            last_m, last_P = self._update(steps[r - 1], y, variance, self.ranks[r - 1][:n], n)
-            by_spread += ((1 - phi * phi) * to_P).sum(0)
-            slope = (last_m * to_m - 2 * phi * (spread - last_P) * to_P).sum(1)
-            by_memory += float((slope * phi[:, 0] * self.gap[index]).sum() / memory)
-            to_m, to_P = phi * to_m, phi * phi * to_P
-        return value, Slopes(by_variance, by_mean, by_spread, by_memory)
-
-    @staticmethod
-    def _update(step: tuple[Array, Array], y: Array, variance: Array, index: Index, n: int) -> tuple[Array, Array]:
-        """What was known after the values of one rank, from what was expected before them."""
-        m, P = (x[:n] for x in step)
-        part = P / (P + variance[index])
-        return m + part * (y[index] - m), P - part * P
-
-    def _filter(
-        self, y: Array, variance: Array, spread: Array, memory: float, steps: list[tuple[Array, Array]] | None
-    ) -> float:
-        value = 0.0
-        for r, index in enumerate(self.ranks):
-            if r == 0:
-                m, P = np.zeros((len(index), y.shape[1])), np.zeros((len(index), y.shape[1])) + spread
-            else:
-                phi = np.exp(-self.gap[index] / memory)[:, None]
-                m, P = phi * m[: len(index)], spread - phi * phi * (spread - P[: len(index)])
-            if steps is not None:
-                steps.append((m, P))
-            R, e = variance[index], y[index] - m
-            V = P + R
-            part = P / V
-            seen = np.isfinite(V)
-            value -= 0.5 * float((np.log(2 * np.pi * np.where(seen, V, 1 / (2 * np.pi))) + e * e / V).sum())
-            m, P = m + part * e, P - part * P
-        return value
 
 
 LONGEST, SHORTEST = 1e3, 0.1

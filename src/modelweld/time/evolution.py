@@ -3,6 +3,8 @@
 The model of a day is made of what sites near that time sent of atoms that live then, moved along with their atoms.
 Places are those of the day. What is auxiliary (counts, covariances, transitions) is of the sites nearest in time, as
 many of them as it takes to have seen every atom that lives.
+
+Matching and hyperparameters are taken as they were found: intervals are those of paths and values given both.
 """
 
 from __future__ import annotations
@@ -19,19 +21,98 @@ from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.families.capabilities import follow
 from modelweld.families.fading import Moving
-from modelweld.inputs.clock import Time, number_of, read_time
+from modelweld.inputs.clock import Time, like, number_of, read_time, spell
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import kind_of
 from modelweld.results.fit_result import FitResult
 from modelweld.time.matcher import timeline_of
+from modelweld.time.motion import Place
 from modelweld.time.stream import Stream
 from modelweld.time.timeline import Timeline, places_of_values, smooth
-from modelweld.time.trajectories import Forecast, Lifetimes, Path, forecast, lifetimes, living_at, path
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
 NO_TIMES = "these sites have no times: fuse(models, times=[...]) says when each was trained."
+
+
+class Path(NamedTuple):
+    """Where one atom is at several times.
+
+    Attributes
+    ----------
+    times : list of float or of dates
+        When.
+    values, low, high : arrays (T, D)
+        Its place then, given all its values, and an interval for it.
+    alive : array (T,)
+        Probability that it lives then: one from when it is first seen to when it is last seen.
+    """
+
+    times: list[Time]
+    values: Array
+    low: Array
+    high: Array
+    alive: Array
+
+
+class Forecast(NamedTuple):
+    """What sites would send at a time.
+
+    Attributes
+    ----------
+    time : float or date
+        When.
+    atoms : int array (A,)
+        Atoms that may live then, the most probable first.
+    values, low, high : arrays (A, D)
+        What a site that holds them would send, with an interval for that: noise included.
+    alive, held : arrays (A,)
+        Probability that an atom lives then, and that a site sends it.
+    newborn : float
+        How many atoms live then, on average, that no site has sent yet.
+    """
+
+    time: Time
+    atoms: Index
+    values: Array
+    low: Array
+    high: Array
+    alive: Array
+    held: Array
+    newborn: float
+
+
+class Lifetimes(NamedTuple):
+    """When atoms live.
+
+    Attributes
+    ----------
+    first, last : lists of float or of dates
+        When each was seen first and last.
+    counts : int array (K,)
+        How many groups hold it.
+    alive : array (K,)
+        Probability that it still lives at the newest time.
+    newest : float or date
+        That time.
+    """
+
+    first: list[Time]
+    last: list[Time]
+    counts: Index
+    alive: Array
+    newest: Time
+
+    def __str__(self) -> str:
+        head = f"{'atom':>5}  {'first':>12}  {'last':>12}  {'groups':>6}  alive at {spell(self.newest)}"
+        rows = zip(self.first, self.last, self.counts, self.alive, strict=True)
+        lines = (f"{k:>5}  {spell(a):>12}  {spell(b):>12}  {n:>6}  {p:.2f}" for k, (a, b, n, p) in enumerate(rows))
+        return "\n".join([head, *lines])
+
+
+LEAST_ALIVE = 0.01
+"""Probability of being alive below which an atom is not forecast."""
 
 
 def timeline_board(fit: FitResult, set_name: str | None = None) -> tuple[Timeline, Index]:
@@ -45,6 +126,13 @@ def timeline_board(fit: FitResult, set_name: str | None = None) -> tuple[Timelin
         raise InputError(NO_TIMES)
     numbers = np.array([number_of(time) for time in times])
     return fit.cache(("timeline", name), lambda: timeline_of(matching, fit.stacks(name)[0], numbers))
+
+
+def interval(board: Timeline, place: Place, level: float) -> tuple[Array, Array]:
+    """Where a place is with this probability, in each dimension."""
+    if not 0 < level < 1:
+        raise InputError(f"level must lie between 0 and 1; found {level!r}.")
+    return board.motion.interval(place, level)
 
 
 class Evolution:
@@ -95,12 +183,14 @@ class Evolution:
         K = int(board.labels.max()) + 1
         if not 0 <= atom < K:
             raise InputError(f"path: atoms are numbered from 0 to {K - 1}; there is no {atom!r}.")
-        slots = np.unique(board.times)
+        spans = board.lifespans()
         if times is None:
-            wanted = slots[board.lifespans().first[atom] :]
+            wanted = np.unique(board.times)[spans.first[atom] :]
         else:
             wanted = np.array([number_of(read_time(time, newest)) for time in times])
-        return path(board, int(atom), wanted, level, newest)
+        place = smooth(board, np.full(len(wanted), atom), wanted)
+        alive = np.array([board.prior.living(spans, float(t))[atom] for t in wanted])
+        return Path([like(t, newest) for t in wanted], place.mean, *interval(board, place, level), alive)
 
     def forecast(self, time: Any, level: float = 0.9, set_name: str | None = None) -> Forecast:
         """What a site would send at a time to come: which atoms with which probability, and where its values would lie.
@@ -115,7 +205,14 @@ class Evolution:
         True
         """
         board, newest = self._board(set_name)
-        return forecast(board, number_of(read_time(time, newest)), level, newest)
+        when = number_of(read_time(time, newest))
+        alive = board.prior.living(board.lifespans(), when)
+        atoms = np.flatnonzero(alive >= LEAST_ALIVE)
+        atoms = atoms[np.argsort(-alive[atoms], kind="stable")]
+        sent = board.motion.predict(smooth(board, atoms, np.full(len(atoms), when)))
+        newborn, living = max(float(board.prior.alive - alive.sum()), 0.0), alive[atoms]
+        ends = interval(board, sent, level)
+        return Forecast(like(when, newest), atoms, sent.mean, *ends, living, living * board.prior.held, newborn)
 
     def lifetimes(self, set_name: str | None = None) -> Lifetimes:
         """When each atom is first and last seen, and how probable it is that it still lives at the newest time.
@@ -128,7 +225,10 @@ class Evolution:
         [3.0, 2.0]
         """
         board, newest = self._board(set_name)
-        return lifetimes(board, newest)
+        spans, slots = board.lifespans(), np.unique(board.times)
+        alive = board.prior.living(spans, float(slots[-1]))
+        first, last = ([like(t, newest) for t in slots[x]] for x in (spans.first, spans.last))
+        return Lifetimes(first, last, spans.counts, alive, like(slots[-1], newest))
 
     def at(self, time: Any) -> Fusion:
         """The fusion as of one time: ``fusion.timeline.at("2024-03").model()`` is the model of that day.
@@ -169,7 +269,7 @@ def fit_at(fit: FitResult, time: float) -> FitResult:
         raise InputError(f"at: the model of a day is made of one set; these sites have {list(fit.matchings)}.")
     name, old = fit.find_set()
     board, order = timeline_board(fit, name)
-    living = living_at(board, time)
+    living = np.asarray(board.prior.living(board.lifespans(), time) > 0.5)
     if not living.any():
         raise InputError("at: no atom is likely to live at that time; fusion.timeline.lifetimes() says when they do.")
     seen = np.array([number_of(moment) for moment in fit.times or ()])

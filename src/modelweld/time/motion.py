@@ -29,7 +29,7 @@ import scipy
 
 from modelweld.core.family import learn_from_values, log_predictive, log_prior, with_fields
 from modelweld.core.random_effects import Hyperparameters
-from modelweld.core.values import Array, Index, Stack, blocks
+from modelweld.core.values import Array, Index, Stack
 from modelweld.families.capabilities import list_sampled
 from modelweld.families.fading import Drift
 from modelweld.time.chains import Chains, effects_of, learn_drift, log_evidence
@@ -76,9 +76,6 @@ class ValuesInTime:
         return np.asarray(np.exp(-np.abs(elapsed) / self.family.memory))[:, None]
 
 
-COMPILED_FROM = 1_000_000
-"""Pasts x futures x dimensions from which gains of links are compiled. By the input alone."""
-
 HOPELESS = -1.0
 """Stands for the gain of a link that is worse than none."""
 
@@ -94,8 +91,6 @@ class Kalman(ValuesInTime):
         Hyperparameters.
     alone, peak : arrays (N,)
         Log density of each value by itself, and the largest there is about any place.
-    still, alike : bool
-        Whether atoms stand still; whether all values are equally well known.
     """
 
     family: Drift
@@ -106,16 +101,6 @@ class Kalman(ValuesInTime):
         at, D = family.hyperparameters, stack.values.shape[1]
         self.mean, self.spread, self.noise = (np.zeros(D) + x for x in (at.mean, at.spread, at.noise))
         self.y = stack.values - (np.asarray(family.origin) + self.mean)
-        self.still = bool(np.isinf(family.memory))
-        self.alike = stack.variance is None and stack.weight is None
-        if self.alike:
-            self.variance, self.weight, self.visible = (
-                np.broadcast_to(x, self.y.shape) for x in (self.noise, 1.0, np.True_)
-            )
-            both = self.noise + self.spread
-            self.singletons = -0.5 * (np.log(2 * np.pi * both).sum() + (self.y * self.y) @ (1 / both))
-            self.peak = np.full(len(self.y), -0.5 * np.log(2 * np.pi * self.noise).sum())
-            return
         self.variance = family.value_variances(stack.values, stack.variance, stack.weight)
         self.visible = np.isfinite(self.variance)
         self.y = np.where(self.visible, self.y, 0.0)
@@ -135,15 +120,11 @@ class Kalman(ValuesInTime):
 
     def later(self, past: State, elapsed: Array) -> Place:
         """A past, some time (A,) later: it drifts, and is less certain."""
-        if self.still:
-            return Place(*past)
         (mean, variance), phi = past, self.correlation(elapsed)
-        return Place(phi * mean, self.spread - phi * phi * (self.spread - variance))
+        return Place(phi * mean, variance + (1 - phi * phi) * (self.spread - variance))
 
     def earlier(self, future: State, elapsed: Array) -> Information:
         """A future, some time (A,) earlier: it says less."""
-        if self.still:
-            return Information(*future)
         (precision, shift), phi = future, self.correlation(elapsed)
         shrink = 1 + self.spread * (1 - phi * phi) * precision
         return Information(phi * phi * precision / shrink, phi * shift / shrink)
@@ -176,24 +157,16 @@ class Kalman(ValuesInTime):
         Log density ratios, that futures come from places of pasts and not from anywhere. Links that are worse than
         none may have any gain below zero, but for those of the `own` pairs.
         """
-        place, information, D = Place(*past), Information(*future), len(self.spread)
-        alone = log_factor(Place(np.zeros(D), self.spread), information)
-        if len(ends) * len(starts) * D >= COMPILED_FROM:
-            from modelweld.time import motion_kernels as compiled
+        from modelweld.time.motion_kernels import link_gains
 
-            future_of = np.full(len(ends), -1)
-            future_of[own[0]] = own[1]
-            gains = compiled.link_gains(*place, *information, alone, ends, starts, future_of, HOPELESS)
-            return np.asarray(gains)
-        gains = np.empty((len(ends), len(starts)))
-        for part in blocks(len(ends), len(starts) * D):
-            some = Place(*(x[part, None, :] for x in place))
-            gains[part] = log_factor(some, Information(*(x[None] for x in information)))
-        return gains - alone - ends[:, None] - starts
+        alone = log_factor(Place(np.zeros_like(self.spread), self.spread), Information(*future))
+        future_of = np.full(len(ends), -1)
+        future_of[own[0]] = own[1]
+        return np.asarray(link_gains(*past, *future, alone, ends, starts, future_of, HOPELESS))
 
     def log_evidence(self, chains: Chains) -> float:
         """Log evidence of a matching: by the filter, or where atoms stand still by sums."""
-        if self.still and self.stack.variance is None:
+        if np.isinf(self.family.memory) and self.stack.variance is None:
             at = Hyperparameters(np.zeros(len(self.mean)), self.noise, self.spread)
             return log_evidence(effects_of(self.y, self.stack.weight, chains.labels), at)
         return chains.log_evidence(self.y, self.variance, self.spread, self.family.memory)
