@@ -7,6 +7,7 @@ side. What is not here (vocabularies that differ, users' own families) is drawn 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import lgamma
 from typing import Any, NamedTuple
 
@@ -24,10 +25,9 @@ from modelweld.families.math.bessel import (
     LONGEST_STEP,
     POINTS,
     STEPS,
-    TABLE_FROM,
+    TABLE_TO,
     WIDEST,
     log_uniform,
-    series_of,
     tilt_table,
 )
 from modelweld.families.normal_gamma import NormalGamma
@@ -37,16 +37,23 @@ from modelweld.families.real_values import Gaussian
 from modelweld.families.registry import SMALLEST_POSITIVE
 from modelweld.families.wishart.scatter import InverseWishart, Moments, Scatter
 
-RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, OWN_DIRECTIONS, WISHART = range(8)
+RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, WISHART = range(7)
+
+FIRST_CELL = 7
+"""Where the hyperparameters of directions say which cell of `Evidence.tilts` is their first."""
 
 
 class Evidence(NamedTuple):
-    """Of a set: the kind of each array, its columns of a row, and its hyperparameters among all of them."""
+    """Of a set: the kind of each array, its columns of a row, and its hyperparameters among all of them.
+
+    Of directions also the cubics of `families.math.bessel.tilt_table`, which are too many to be copied every time.
+    """
 
     kinds: Index  # (A,)
     cuts: Index  # (A + 1,)
     theta: Array  # (T,)
     at: Index  # (A + 1,)
+    tilts: Array  # (cells, 4)
 
 
 class _Compiled(NamedTuple):
@@ -70,17 +77,16 @@ def _of_gaussian(family: Gaussian, k: int) -> Array:
 def _of_directions(family: Directions, k: int) -> Array:
     law = family.law
     D = len(law.mean)
-    order, steps, series = series_of(D)
-    base, own = (_tilt(x * x, order, steps, np.array(series)) for x in (law.base, law.kappa))
-    return np.concatenate([[D, law.base, base, law.kappa, log_uniform(D) - own, order, steps], law.mean, series])
+    head = [D, law.base, 0.0, np.log(law.kappa), law.diversity, log_uniform(D), tilt_table(D)[0], 0]
+    theta = np.concatenate([head, law.mean])
+    theta[2] = _look_up_tilt(theta, _tilts_of(D), np.log(max(law.base, SMALLEST_POSITIVE)))[0]
+    return theta
 
 
-def _of_own_directions(family: Directions, k: int) -> Array:
-    law = family.law
-    D = len(law.mean)
-    first, coefficients = tilt_table(D)
-    head = [D, law.base, law.base_tilt(D)[0], np.log(law.kappa), law.diversity, log_uniform(D), first]
-    return np.concatenate([head, law.mean, coefficients.T.ravel()])
+@lru_cache(maxsize=16)
+def _tilts_of(D: int) -> Array:
+    """Cubics (cells, 4) of one dimension."""
+    return np.ascontiguousarray(tilt_table(D)[1].T)
 
 
 def _of_wishart(family: InverseWishart, k: int) -> Array:
@@ -107,13 +113,6 @@ COMPILED: dict[type[Family], _Compiled] = {
 }
 
 
-def _how(family: Family) -> _Compiled:
-    """How a family goes over; atoms of several concentrations have an integral each."""
-    if isinstance(family, Directions) and family.diversity:
-        return _Compiled(OWN_DIRECTIONS, _of_own_directions)
-    return COMPILED[type(family)]
-
-
 def is_compiled(family: Family, rows: Array) -> bool:
     """Whether the evidence of rows like these is here."""
     if isinstance(family, Gaussian) and family.shape == "full":
@@ -131,14 +130,19 @@ def compiled_evidence(families: Sequence[Family], rows: Sequence[Array]) -> tupl
     """Evidence and rows (N, k) of a set, side by side; None where some family's evidence is not here."""
     if not all(is_compiled(family, own) for family, own in zip(families, rows, strict=True)):
         return None
-    hows = [_how(family) for family in families]
+    hows = [COMPILED[type(family)] for family in families]
     thetas = [how.theta(family, own.shape[1]) for how, family, own in zip(hows, families, rows, strict=True)]
     sides = [how.rows(family, own) for how, family, own in zip(hows, families, rows, strict=True)]
+    tilts = [np.zeros((0, 4))]
+    for theta in (theta for how, theta in zip(hows, thetas, strict=True) if how.kind == DIRECTIONS):
+        theta[FIRST_CELL] = sum(map(len, tilts))
+        tilts.append(_tilts_of(int(theta[0])))
     evidence = Evidence(
         kinds=np.array([how.kind for how in hows]),
         cuts=np.cumsum([0, *(side.shape[1] for side in sides)]),
         theta=np.concatenate(thetas),
         at=np.cumsum([0, *map(len, thetas)]),
+        tilts=np.concatenate(tilts) if len(tilts) > 2 else tilts[-1],
     )
     return evidence, np.ascontiguousarray(np.concatenate(sides, axis=1))
 
@@ -171,9 +175,7 @@ def log_evidences(of, rows, n, found):
             elif kind == COUNTS:
                 found[r] += _counts(theta, own[r])
             elif kind == DIRECTIONS:
-                found[r] += _directions(theta, own[r])
-            elif kind == OWN_DIRECTIONS:
-                found[r] += _own_directions(theta, own[r])
+                found[r] += _directions(theta, own[r], of.tilts)
             else:
                 found[r] += _wishart(theta, own[r])
 
@@ -240,65 +242,32 @@ def _counts(theta, row):
 
 
 @exact
-def _directions(theta, row):
-    D, base, of_base, kappa = int(theta[0]), theta[1], theta[2], theta[3]
-    alone, order, steps = theta[4], theta[5], int(theta[6])
-    if row[0] <= 0:
+def _directions(theta, row, tilts):
+    """`families.math.bessel.integrate_concentration`; of concentrations that differ, of values of weight one."""
+    D, of_base, log_kappa, diversity, n = int(theta[0]), theta[2], theta[3], theta[4], row[0]
+    if n <= 0:
         return 0.0
     first, along, across = len(row) - D, 0.0, 0.0
     for d in range(D):
-        along += theta[7 + d] * row[first + d]
-        across += row[first + d] * row[first + d]
-    squared = max(base * base + 2 * base * kappa * along + kappa * kappa * across, 0.0)
-    return row[0] * alone + row[1] + _tilt(squared, order, steps, theta[7 + D :]) - of_base
-
-
-@exact
-def _tilt(squared, order, steps, series):
-    """`families.math.bessel.tilt`; `series` holds the coefficients of the expansion, then those of its slope."""
-    n = (len(series) + 1) // 2
-    square = squared / (order * order)
-    r = np.sqrt(1.0 + square)
-    p, above = 1.0 / r, square / (1.0 + r)
-    polynomial, slope = 0.0, 0.0
-    for c in range(n - 1, -1, -1):
-        polynomial = polynomial * p + series[c]
-    for c in range(len(series) - 1, n - 1, -1):
-        slope = slope * p + series[c]
-    value = order * (above - np.log1p(0.5 * above)) - 0.5 * np.log(r) + polynomial
-    a = (order / (1.0 + r) - p * p * (0.5 + p * slope)) / (order * order)
-    factor = 1.0
-    for i in range(steps):
-        growth = squared * a
-        factor *= 1.0 + growth / (2 * (order - i))
-        a = 1.0 / (2 * (order - i) + growth)
-    return value + np.log(factor)
-
-
-@exact
-def _own_directions(theta, row):
-    """`families.math.bessel.integrate_concentration`, of values of weight one."""
-    D, base, of_base, log_kappa, diversity = int(theta[0]), theta[1], theta[2], theta[3], theta[4]
-    n, nu, first, along, across = row[0], max((D - 1) / 2, 0.5), len(row) - D, 0.0, 0.0
-    if n <= 0:
-        return 0.0
-    for d in range(D):
-        along += theta[7 + d] * row[first + d]
+        along += theta[8 + d] * row[first + d]
         across += row[first + d] * row[first + d]
     alone = n * theta[5] - of_base
-    r = across / (n * n)
+    if diversity == 0:
+        return _likelihood(theta, tilts, log_kappa, n, along, across)[0] + row[1] + alone
+    nu, r = max((D - 1) / 2, 0.5), across / (n * n)
     root = max((1 + r - 2 / n) / max(1 - r, 1e-12), 1 + 1e-12)
     known = (n - 1) * nu * (1 - 1 / root) * diversity**2
     z = known / (known + 1) * (np.log(nu * np.sqrt(root**2 - 1)) - log_kappa) / diversity
     steep = 1.0
     for _ in range(STEPS):
-        _, slope, bend = _likelihood(theta, log_kappa + diversity * z, n, base, along, across)
+        _, slope, bend = _likelihood(theta, tilts, log_kappa + diversity * z, n, along, across)
         steep = max(1 - diversity**2 * bend, WIDEST**-2)
         z += min(max((diversity * slope - z) / steep, -LONGEST_STEP), LONGEST_STEP)
     width, total, highest = 1 / np.sqrt(steep), 0.0, -np.inf
     for g in range(len(POINTS)):
         at = z + width * POINTS[g]
-        here = _likelihood(theta, log_kappa + diversity * at, n, base, along, across)[0] + LOG_SHARES[g] - 0.5 * at**2
+        here = _likelihood(theta, tilts, log_kappa + diversity * at, n, along, across)[0]
+        here += LOG_SHARES[g] - 0.5 * at**2
         if here > highest:
             total, highest = total * np.exp(highest - here) + 1.0, here
         else:
@@ -307,12 +276,12 @@ def _own_directions(theta, row):
 
 
 @exact
-def _likelihood(theta, t, n, base, along, across):
+def _likelihood(theta, tilts, t, n, along, across):
     """Log likelihood of an atom's values at a log concentration, and its first and second derivative."""
-    kappa = np.exp(t)
+    base, kappa = theta[1], np.exp(t)
     squares = max(kappa**2 * across + base**2 + 2 * base * kappa * along, SMALLEST_POSITIVE)
-    value, slope, bend = _look_up_tilt(theta, 0.5 * np.log(squares))
-    own, own_slope, own_bend = _look_up_tilt(theta, t)
+    value, slope, bend = _look_up_tilt(theta, tilts, 0.5 * np.log(squares))
+    own, own_slope, own_bend = _look_up_tilt(theta, tilts, t)
     pull = base * kappa * along
     rise = (pull + kappa**2 * across) / squares
     bend = bend * rise**2 + slope * ((pull + 2 * kappa**2 * across) / squares - 2 * rise**2)
@@ -320,14 +289,12 @@ def _likelihood(theta, t, n, base, along, across):
 
 
 @exact
-def _look_up_tilt(theta, t):
+def _look_up_tilt(theta, tilts, t):
     """`families.math.bessel.tilts_at`, with derivatives."""
-    table = theta[7 + int(theta[0]) :]
-    cells = len(table) // 4
-    x = min(max((t - theta[6]) / KNOTS_APART, 0.0), cells - TABLE_FROM)
+    x = max(min(t, TABLE_TO - 2 * KNOTS_APART) - theta[6], 0.0) / KNOTS_APART
     cell = int(x)
     x -= cell
-    a, b, c, d = table[4 * cell : 4 * cell + 4]
+    a, b, c, d = tilts[int(theta[FIRST_CELL]) + cell]
     value = a + x * (b + x * (c + x * d))
     return value, (b + x * (2 * c + 3 * x * d)) / KNOTS_APART, (2 * c + 6 * x * d) / KNOTS_APART**2
 
@@ -341,27 +308,13 @@ def _wishart(theta, row):
     scale = np.empty((D, D))
     for i in range(D):
         of_i = row[3 + i] - weight * theta[4 + i]
-        for j in range(i + 1):
+        for j in range(D):
             of_j = row[3 + j] - weight * theta[4 + j]
             about = row[3 + D + i * D + j] - of_i * theta[4 + j] - of_j * theta[4 + i]
             about -= weight * theta[4 + i] * theta[4 + j]
             scale[i, j] = theta[4 + D + i * D + j] + about - of_i * of_j / strength
-    after = _integral(freedom, _log_det(scale), D)
+    after = _integral(freedom, np.linalg.slogdet(scale)[1], D)
     return row[2] + D / 2 * np.log(theta[1] / strength) + after - theta[3]
-
-
-@exact
-def _log_det(lower):
-    """Of a positive definite matrix, of which the lower half is given and overwritten."""
-    total = 0.0
-    for i in range(len(lower)):
-        for j in range(i + 1):
-            left = lower[i, j]
-            for k in range(j):
-                left -= lower[i, k] * lower[j, k]
-            lower[i, j] = left / lower[j, j] if j < i else np.sqrt(left)
-        total += 2 * np.log(lower[i, i])
-    return total
 
 
 @exact
