@@ -21,8 +21,8 @@ from modelweld.results.posterior.compiled_prior import (
     move_prior,
     parameters_of,
 )
-from modelweld.results.posterior.drawn_fusions import each_draw
 from modelweld.results.posterior.draws import DISAGREE, Posterior, effective_size, split_r_hat
+from modelweld.results.posterior.intervals import each_draw, true_values
 from modelweld.results.posterior.metropolis import FRAGMENTS, GaussianChain, affordable_draws
 from modelweld.results.posterior.sampler import sample
 from test_sampler import PROBLEMS, all_matchings, name, tiny_board
@@ -280,8 +280,7 @@ def test_what_is_true_at_a_site_is_gauss_s_formula():
     drawn = {what: np.full((1, 4, 1), value) for what, value in (("noise", 0.5), ("spread", 2.0), ("mean", 0.0))}
     labels = np.zeros((1, 4, 2), dtype=np.int64)
     posterior = Posterior(labels, np.ones((1, 4), dtype=np.int64), np.zeros((1, 4)), {}, drawn)
-    draw = next(each_draw(board, posterior))
-    mean, variance = draw.true_values(slice(0, 1))
+    mean, variance = true_values(next(each_draw(board, posterior)), slice(0, 1))
     true = 2.0 + 0.5 * np.eye(2)  # of the true values: they share the atom
     sent = true + np.diag([0.6, 0.4])
     weights = true[0] @ np.linalg.inv(sent)

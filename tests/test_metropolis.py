@@ -9,7 +9,7 @@ from modelweld.core.board import Board
 from modelweld.core.family import with_fields
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.results.posterior import metropolis
-from modelweld.results.posterior.drawn_fusions import families_of_draw
+from modelweld.results.posterior.drawn_fusions import board_of_draw
 from modelweld.results.posterior.metropolis import MetropolisChain, affordable_draws, sampled
 from test_sampler import all_matchings, name
 
@@ -113,7 +113,7 @@ def test_hyperparameters_of_all_arrays_are_sampled():
     posterior = fusion.posterior.sample(20, 2, fixed=False)
     assert posterior.hyperparameters["noise 0"].shape == (2, 20, 2)
     assert posterior.hyperparameters["between 1"].shape == (2, 20, 1)
-    family, scale = families_of_draw(list(fusion.matching.families.values()), posterior, (1, 5))
+    family, scale = board_of_draw(fusion._fit.board(), posterior, (1, 5), posterior.labels[1, 5]).families
     assert family.noise == pytest.approx(posterior.hyperparameters["noise 0"][1, 5])
     assert scale.between == pytest.approx(posterior.hyperparameters["between 1"][1, 5])
 

@@ -352,4 +352,4 @@ def test_the_rate_of_false_alarms_is_divided_by_sites_and_dimensions(z, warned):
 
 @pytest.mark.parametrize(("others", "scatter"), [((-0.8, 0.8) * 4, 1.0), ((-1, 1) * 4, 1.4826), ((-1, 1) * 2, 1.0)])
 def test_six_others_that_scatter_by_a_third_too_much_are_what_a_shift_is_measured_by(others, scatter):
-    assert scatter_of_others(np.array([[9.0], *([x] for x in others)]))[0] == pytest.approx(scatter)
+    assert scatter_of_others(np.array([9.0, *others]), 0) == pytest.approx(scatter)

@@ -83,11 +83,10 @@ def about_shifts(shifts: Sequence[Shift], dimensions: Sequence[str], rate: float
     mean, z = (np.array([getattr(shift, name) for shift in shifts]) for name in ("mean", "z"))
     size = np.where(np.abs(mean) >= SMALLEST_SHIFT, np.abs(z), 0.0)  # NaN counts as zero
     least = scipy.special.chdtri(1, rate / max(z.size, 1))
-    if not (np.square(size) > least).any():  # how others scatter only makes it smaller
-        return {}
-    size = size / scatter_of_others(z)
+    for j, d in np.argwhere(np.square(size) > least).tolist():  # how others scatter only makes it smaller
+        size[j, d] /= scatter_of_others(z[:, d], j)
     found = {}
-    for j in np.flatnonzero(np.square(size.max(1)) > least).tolist():
+    for j in np.flatnonzero((np.square(size) > least).any(1)).tolist():
         d = int(size[j].argmax())
         side = "above" if mean[j, d] > 0 else "below"
         found[j] = (
@@ -122,57 +121,17 @@ def about_influence(influence: Array, sites: Sequence[str]) -> dict[int, str]:
     }
 
 
-def scatter_of_others(z: Array) -> Array:
-    """By how much the other sites' z-scores (J, D) scatter more than chance, for each site; one if it may be chance.
+def scatter_of_others(z: Array, j: int) -> float:
+    """By how much the z-scores (J,) of all sites but j scatter more than chance; one if it may be chance.
 
     Examples
     --------
-    >>> scatter_of_others(np.array([[9.0], [-2], [2], [-2], [2], [-2], [2]]))[0].round(3)
-    array([2.965])
+    >>> round(scatter_of_others(np.array([9.0, -2, 2, -2, 2, -2, 2]), 0), 3)
+    2.965
     """
-    z = np.where(np.isfinite(z), z, np.nan)
-    known = np.isfinite(z)
-    deviation = MAD_TO_DEVIATION * deviations_of_others(z)
-    others = known.sum(0) - known
-    some = known.any(1)
-    enough = (some.sum() - some)[:, None] >= FEWEST_TO_SCALE
-    return np.where(enough & (others >= FEWEST_TO_SCALE) & (deviation > LARGEST_SCATTER), deviation, 1.0)
-
-
-def medians_of_others(x: Array) -> Array:
-    """Median (J, D) of every column without each of its rows; NaN is not known, and zero the median of nothing.
-
-    Examples
-    --------
-    >>> medians_of_others(np.array([[1.0], [2.0], [4.0], [np.nan]])).ravel()
-    array([3. , 2.5, 1.5, 2. ])
-    """
-    known = np.isfinite(x)
-    order = np.argsort(x, axis=0, kind="stable")  # NaN comes last
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(len(x))[:, None], x.shape), axis=0)
-    ordered = np.take_along_axis(x, order, axis=0)
-    others = known.sum(0) - known
-    low, high = (
-        np.take_along_axis(ordered, np.clip(i + (known & (i >= rank)), 0, len(x) - 1), axis=0)
-        for i in ((others - 1) // 2, others // 2)
-    )
-    return np.where(others > 0, (low + high) / 2, 0.0)
-
-
-def deviations_of_others(x: Array) -> Array:
-    """Median absolute deviation (J, D) from the median, of every column without each of its rows.
-
-    Without one row a column has one of four medians at most: as a smaller, the middle, a larger or no value is left
-    out.
-    """
-    middle = medians_of_others(x)
-    result, done = np.zeros_like(middle), np.zeros(middle.shape, dtype=bool)
-    columns = np.arange(x.shape[1])
-    while not done.all():
-        next_row = np.argmin(done, axis=0)  # the first whose median was not seen before
-        median = middle[next_row, columns]
-        same = (middle == median) & ~done
-        result[same] = medians_of_others(np.abs(x - median))[same]
-        done |= same
-    return result
+    others = np.delete(z, j)
+    others = others[np.isfinite(others)]
+    if len(others) < FEWEST_TO_SCALE:
+        return 1.0
+    deviation = MAD_TO_DEVIATION * float(np.median(np.abs(others - np.median(others))))
+    return deviation if deviation > LARGEST_SCATTER else 1.0

@@ -3,15 +3,13 @@
 Most ways to make a fused model start from the sites' own values, not from atoms. So where an atom is drawn off its
 estimate, the values matched to it are moved by as much (`Family.follow`): whatever is made of them then varies as the
 atoms do.
-
-What one draw of matching and hyperparameters says of Gaussian atoms and of sites' own values.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -23,7 +21,6 @@ from modelweld.core.matching import Matching, by_count, ranks
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_values
 from modelweld.errors import InputError
 from modelweld.families.capabilities import draw_atoms, follow, list_sampled, name_hyperparameters
-from modelweld.families.real_values import Gaussian
 from modelweld.inputs.local_model import LocalModel
 
 if TYPE_CHECKING:
@@ -49,14 +46,14 @@ def name_of_draw(name: str, array: int, arrays: int) -> str:
     return name if arrays == 1 else f"{name} {array}"
 
 
-def families_of_draw(families: Sequence[Family], posterior: Posterior, at: tuple[Index | int, ...]) -> list[Family]:
-    """Families as one draw has them; as they were learned where hyperparameters were not drawn."""
-    drawn, A = posterior.hyperparameters or {}, len(families)
+def board_of_draw(board: Board, posterior: Posterior, at: tuple[Index | int, ...], labels: Index) -> Board:
+    """The board at the labels and hyperparameters of one draw; the latter as learned where they were not drawn."""
+    drawn, A = posterior.hyperparameters or {}, len(board.families)
     found = []
-    for a, family in enumerate(families):
+    for a, family in enumerate(board.families):
         names = {name: name_of_draw(name, a, A) for name in {*name_hyperparameters(family), *list_sampled(family)}}
         found.append(with_fields(family, **{name: drawn[key][at] for name, key in names.items() if key in drawn}))
-    return found
+    return Board(board.stacks, found, board.prior, board.fragments, labels)
 
 
 def draw_matchings(fit: FitResult, posterior: Posterior, n: int, seed: int) -> Iterator[tuple[Matching, list[Arrays]]]:
@@ -77,20 +74,11 @@ def draw_matchings(fit: FitResult, posterior: Posterior, n: int, seed: int) -> I
     rng = np.random.default_rng(seed)
     for number in ((np.arange(n) + 0.5) * kept / n).astype(np.int64).tolist():
         at = np.unravel_index(number, posterior.K.shape)
-        yield _at_draw(
-            once,
-            posterior.labels[at][rows],
-            families_of_draw(list(once.matching.families.values()), posterior, at),
-            rng,
-        )
+        yield _at_draw(once, board_of_draw(once.board(), posterior, at, posterior.labels[at][rows]), rng)
 
 
-def _at_draw(
-    fit: FitResult, labels: Index, families: Sequence[Family], rng: np.random.Generator
-) -> tuple[Matching, list[Arrays]]:
+def _at_draw(fit: FitResult, board: Board, rng: np.random.Generator) -> tuple[Matching, list[Arrays]]:
     name, matching = fit.find_set()
-    fitted = fit.board(name)
-    board = Board(fitted.stacks, families, fitted.prior, fitted.fragments, labels)
     estimates = board.estimates()
     atoms = [draw_atoms(family, sums, rng) for family, sums in zip(board.families, board.sums, strict=True)]
     number = by_count(board.counts, estimates[0])
@@ -132,72 +120,3 @@ def _arrays(values: Array, model: LocalModel, key: Key, set_name: str) -> dict[s
         found[name] = np.moveaxis(columns, 0, position)
         first += math.prod(member)
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class DrawSums:
-    """One draw: its atoms' precisions and sums, from all values.
-
-    Attributes
-    ----------
-    labels : int array (N,)
-        Atom of each value, numbered without gaps in the order of `names`.
-    names : int array (A,)
-        What the draw calls them.
-    typical_noise : array (D,) or (1,)
-        Variance of a true local value of weight one about its atom.
-    noise, error : arrays (N, D)
-        Variance of each true local value about its atom, and of what was sent about that.
-    precision, weighted : arrays (A, D)
-        Sums over an atom's values of 1 / (noise + error) and of that times the value.
-    """
-
-    stack: Stack
-    labels: Index
-    names: Index
-    mean: Array
-    spread: Array
-    typical_noise: Array
-    noise: Array
-    error: Array
-    own: Array
-    precision: Array
-    weighted: Array
-
-    def atoms(self) -> tuple[Array, Array]:
-        """Posterior mean and variance (A, D) of the atoms."""
-        variance = 1.0 / (1.0 / self.spread + self.precision)
-        return variance * (self.mean / self.spread + self.weighted), variance
-
-    def true_values(self, rows: slice) -> tuple[Array, Array]:
-        """Mean and variance of the true local values of these rows: their atom by all *others*, and what was sent."""
-        y, own, at = self.stack.values[rows], self.own[rows], self.labels[rows]
-        q = 1.0 / self.spread + self.precision[at] - own
-        middle = (self.mean / self.spread + self.weighted[at] - own * y) / q
-        about = 1.0 / q + self.noise[rows]
-        trusted = np.where(own > 0, about / (about + self.error[rows]), 0.0)  # in what was sent, not in the atom
-        return middle + trusted * (y - middle), (1.0 - trusted) * about
-
-
-def each_draw(board: Board, posterior: Posterior) -> Iterator[DrawSums]:
-    """The draws of a posterior, chain after chain; board and posterior have their values in the same order."""
-    stack, family = board.stacks[0].blind(), board.families[0]
-    if not isinstance(family, Gaussian) or posterior.hyperparameters is None:
-        raise InputError(
-            "intervals of values take one array of Gaussian values; fusion.posterior.draws() has what else there is."
-        )
-    drawn = posterior.hyperparameters
-    seen = stack.seen.astype(np.float64)
-    inverse = np.ones_like(seen) if stack.weight is None else 1.0 / np.where(seen > 0, stack.weight, 1.0)
-    error = np.zeros_like(seen) if stack.variance is None else family.inflation * stack.variance
-    for c, t in np.ndindex(posterior.K.shape):
-        names, labels = np.unique(posterior.labels[c, t], return_inverse=True)
-        labels = labels.ravel()
-        typical = drawn["noise"][c, t]
-        noise = typical * inverse
-        own = seen / (noise + error)
-        sums = np.zeros((2, len(names), stack.values.shape[1]))
-        np.add.at(sums[0], labels, own)
-        np.add.at(sums[1], labels, own * stack.values)
-        mean, spread = drawn["mean"][c, t], drawn["spread"][c, t]
-        yield DrawSums(stack, labels, names, mean, spread, typical, noise, error, own, *sums)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Self
@@ -10,14 +10,16 @@ from typing import Self
 import numpy as np
 
 from modelweld.core.board import Board
-from modelweld.core.family import Family, is_signless
+from modelweld.core.family import is_signless
+from modelweld.core.gaussian import parts
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Drawable, draw_atoms
+from modelweld.families.real_values import Gaussian
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.notebook import decimals_of, html_table, spell
 from modelweld.results.posterior.confidence import NO_PARTNER, partners
-from modelweld.results.posterior.drawn_fusions import DrawSums, each_draw, families_of_draw
+from modelweld.results.posterior.drawn_fusions import board_of_draw
 from modelweld.results.posterior.draws import Posterior
 from modelweld.results.posterior.metropolis import is_gaussian
 
@@ -111,45 +113,69 @@ def check_level(level: float) -> None:
 
 def atom_intervals(board: Board, posterior: Posterior, fitted: Index, level: float) -> AtomIntervals:
     """Of the fitted atoms, each judged by its partner in every draw that has one."""
-    rng = np.random.default_rng(0)
-    if is_gaussian(board):
-        found = np.stack([_of_partners(draw, fitted, rng, 0.0) for draw in each_draw(board, posterior)])
-    else:
-        _check_atoms_are_drawn(board.families)
-        found = np.stack([_of_any(board, posterior, at, fitted, rng) for at in np.ndindex(posterior.K.shape)])
-    return AtomIntervals(**vars(Intervals.of(found, level)), exists=(~np.isnan(found[..., 0])).mean(0))
-
-
-def _check_atoms_are_drawn(families: Sequence[Family]) -> None:
-    """Refuse families whose atoms' own posterior is not known: their intervals would be too narrow."""
-    for family in families:
+    for family in board.families:
         if not isinstance(family, Drawable):
             raise InputError(
                 f"{type(family).__name__} does not say how an atom scatters given its values, so its intervals would "
                 "be too narrow: write its draw_atoms, or use the matchings of fusion.posterior.draws()."
             )
+    rng, estimates = np.random.default_rng(0), board.estimates()
+    found = np.stack([_draw_partners(draw, fitted, rng, estimates) for draw in each_draw(board, posterior)])
+    return AtomIntervals(**vars(Intervals.of(found, level)), exists=(~np.isnan(found[..., 0])).mean(0))
 
 
-def _of_any(board: Board, posterior: Posterior, at: tuple[int, ...], fitted: Index, rng: np.random.Generator) -> Array:
-    """As `_of_partners`, of families other than Gaussian."""
-    families = families_of_draw(board.families, posterior, at)
-    drawn = Board(board.stacks, families, board.prior, board.fragments, posterior.labels[at])
-    partner = partners(fitted, drawn.labels, rng)
-    found = []
-    for family, sums, estimate in zip(drawn.families, drawn.sums, board.estimates(), strict=True):
-        atoms = draw_atoms(family, sums, rng)[partner]
+def each_draw(board: Board, posterior: Posterior) -> Iterator[Board]:
+    """Boards of all draws, chain after chain; values stand in the same order in all of them."""
+    for at in np.ndindex(posterior.K.shape):
+        yield board_of_draw(board, posterior, at, posterior.labels[at])
+
+
+def _draw_partners(draw: Board, fitted: Index, rng: np.random.Generator, estimates: Sequence[Array]) -> Array:
+    """A draw (K, D) of each fitted atom's partner; NaN where there is none."""
+    partner, found = partners(fitted, draw.labels, rng), []
+    for family, sums, estimate in zip(draw.families, draw.sums, estimates, strict=True):
+        if is_gaussian(draw):
+            mean, variance = gaussian_atoms(draw)
+            atoms = (mean + np.sqrt(variance) * rng.standard_normal(mean.shape))[partner]
+        else:
+            atoms = draw_atoms(family, sums, rng)[partner]
         if is_signless(family):  # the same way round in every draw
             atoms = np.where((atoms * estimate).sum(1, keepdims=True) < 0, -atoms, atoms)
         found.append(atoms)
     return np.where((partner == NO_PARTNER)[:, None], np.nan, np.concatenate(found, axis=1))
 
 
-def _of_partners(draw: DrawSums, fitted: Index, rng: np.random.Generator, noise: Array | float) -> Array:
-    """A draw (K, D) of each fitted atom's partner, scattered by further `noise`; NaN where there is none."""
-    at = partners(fitted, draw.labels, rng)
-    mean, variance = draw.atoms()
-    drawn = mean + np.sqrt(variance + noise) * rng.standard_normal(mean.shape)
-    return np.where((at == NO_PARTNER)[:, None], np.nan, drawn[at])
+def gaussian_atoms(draw: Board) -> tuple[Array, Array]:
+    """Posterior mean and variance (A, D) of the atoms of one array of Gaussian values."""
+    family, sums = _gaussian(draw), draw.sums[0]
+    _, noise, spread = family.hyperparameters
+    return family.estimate(sums), spread / (1 + spread / noise * parts(sums)[1])
+
+
+def true_values(draw: Board, rows: slice) -> tuple[Array, Array]:
+    """Mean and variance of the true local values of these rows: their atom by all *others*, and what was sent."""
+    family, stack, at = _gaussian(draw), draw.stacks[0].blind(), draw.labels[rows]
+    assert stack.variance is not None
+    mean, noise, spread = family.hyperparameters
+    _, W, S, *_ = parts(draw.sums[0])
+    _, own, weighted, *_ = parts(draw.rows[0][rows])
+    y, error = stack.values[rows] - np.asarray(family.origin), family.inflation * stack.variance[rows]
+    q = noise / spread + W[at] - own
+    middle = (noise / spread * mean + S[at] - weighted) / q
+    weight = 1.0 if stack.weight is None else np.where(own > 0, stack.weight[rows], 1.0)
+    about = noise / q + noise / weight
+    trusted = np.where(own > 0, about / (about + error), 0.0)  # in what was sent, not in the atom
+    return middle + trusted * (y - middle) + np.asarray(family.origin), (1.0 - trusted) * about
+
+
+def _gaussian(board: Board) -> Gaussian:
+    """The family of one array of Gaussian values; others are refused."""
+    family = board.families[0]
+    if not isinstance(family, Gaussian) or not is_gaussian(board):
+        raise InputError(
+            "intervals of values take one array of Gaussian values; fusion.posterior.draws() has what else there is."
+        )
+    return family
 
 
 def site_intervals(board: Board, posterior: Posterior, j: int, level: float) -> Intervals:
@@ -162,7 +188,7 @@ def site_intervals(board: Board, posterior: Posterior, j: int, level: float) -> 
     rng, rows = np.random.default_rng(0), board.values_of(j)
     draws = []
     for draw in each_draw(board, posterior):
-        mean, variance = draw.true_values(rows)
+        mean, variance = true_values(draw, rows)
         draws.append(mean + np.sqrt(variance) * rng.standard_normal(mean.shape))
     return Intervals.of(np.stack(draws), level)
 
@@ -174,12 +200,14 @@ def new_site(board: Board, posterior: Posterior, fitted: Index, level: float) ->
     draws, held, unknown = [], np.zeros(K), 0.0
     for number, draw in enumerate(each_draw(board, posterior)):
         steps = _steps(board, posterior, number, J + 1)
-        groups = np.unique(np.stack([draw.labels, board.group]), axis=1)[0]
-        joins = 1 / (1 + np.exp(-steps[np.bincount(groups)]))
+        joins = 1 / (1 + np.exp(-steps[draw.counts]))
         at = partners(fitted, draw.labels, rng)
         held += np.where(at == NO_PARTNER, 0.0, joins[at])
         unknown += np.exp(steps[0]) + np.delete(joins, at[at != NO_PARTNER]).sum()
-        draws.append(_of_partners(draw, fitted, rng, draw.typical_noise))
+        at = partners(fitted, draw.labels, rng)
+        (mean, variance), noise = gaussian_atoms(draw), _gaussian(draw).hyperparameters.noise
+        sent = mean + np.sqrt(variance + noise) * rng.standard_normal(mean.shape)
+        draws.append(np.where((at == NO_PARTNER)[:, None], np.nan, sent[at]))
     n = posterior.K.size
     return NewSite(**vars(Intervals.of(np.stack(draws), level)), probability=held / n, unknown=float(unknown / n))
 
