@@ -13,9 +13,9 @@ import modelweld
 from modelweld.errors import DensityWarning
 from modelweld.kinds import hows
 from modelweld.kinds.hmm import hmm
-from modelweld.kinds.mixture import densest
 from modelweld.kinds.mixture_components import merge_components
 from modelweld.kinds.mixture_density import warn_of_moved
+from modelweld.kinds.mixture_fusion import densest
 
 RNG = np.random.default_rng(5)
 CENTRES = RNG.normal(0, 15, (5, 3))

@@ -29,7 +29,8 @@ import scipy
 from modelweld.core.values import Array, Index, offsets_of
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.gp_predictors import NAMES, Kernel, SparseGP, whiten
-from modelweld.kinds.kind import Facts, lay_out, whole
+from modelweld.kinds.kind import Facts, lay_out
+from modelweld.kinds.layout import whole
 
 SMALLEST_SHARE = 1e-8
 """Of a prior variance that a site can leave: one ten-thousandth of its deviation, far below what data tell. Where

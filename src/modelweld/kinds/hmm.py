@@ -36,19 +36,10 @@ from modelweld.families import Counts, Family, Gaussian, Rates, Scatter
 from modelweld.fit.screening.units import Totals, totals_of
 from modelweld.fit.static_matcher import FEWEST_FOR_SPECTRUM
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import (
-    Facts,
-    Kind,
-    Layout,
-    Transitions,
-    check_counted,
-    common_facts,
-    concatenate,
-    lay_out,
-    truth,
-)
+from modelweld.kinds.kind import Facts, Kind, Transitions, check_counted, common_facts, concatenate, lay_out
+from modelweld.kinds.layout import Layout, truth
+from modelweld.kinds.mixture_completion import complete
 from modelweld.kinds.mixture_components import (
-    complete,
     count_bare,
     diagonals,
     error_variances,

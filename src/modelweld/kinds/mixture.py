@@ -7,50 +7,32 @@ whose squared standard errors are variances over counts where counts are known; 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import Array, Index, Key
-from modelweld.errors import InputError
+from modelweld.core.values import Array, Key
 from modelweld.families import Family, Gaussian
 from modelweld.fit.screening.units import Totals, totals_of
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Ellipses, Facts, Kind, Layout, common_facts, lay_out, truth
+from modelweld.kinds.kind import Ellipses, Facts, Kind, common_facts, lay_out
+from modelweld.kinds.layout import Layout, truth
+from modelweld.kinds.mixture_completion import stack_components
 from modelweld.kinds.mixture_components import (
-    Components,
     count_bare,
     diagonals,
     error_variances,
     merge_components,
     parameters,
     resolution,
-    squares,
-    stack_components,
     weight_pairs,
 )
-from modelweld.kinds.mixture_density import nearest, number_by_groups, order_like, warn_of_moved
-from modelweld.kinds.mixture_reduction import reduce_to, warn_of_price
+from modelweld.kinds.mixture_fusion import HOWS, default_how, fuse_components
 
 if TYPE_CHECKING:
     from modelweld.results.fit_result import FitResult
-
-HOWS = {
-    "density": (
-        "as many components as there are atoms, as near to the density of all sites' mixtures together as "
-        "they get: they know of the groups only their number, and each has the number of the group with which it "
-        "shares most points, which need not be most of that group's: a warning says so; any number with K=..."
-    ),
-    "moments": (
-        "the components of an atom merged into one with their common mean and covariance; with K=... also "
-        "atoms, always the two that cost the density least, until K are left"
-    ),
-    "atoms": "the atoms themselves as means, which lean towards the others where sites are few",
-}
-"""Ways to make fused parameters, the default first."""
 
 ARRAYS = {
     "means": ("component", "feature"),
@@ -59,10 +41,6 @@ ARRAYS = {
     "counts": ("component",),
 }
 """Axes of all arrays."""
-
-LARGEST_SOFTENED = 1e8
-"""Components x atoms x dimensions^3 (without covariances: x dimensions) from which `density` is no longer the default:
-beyond this it takes more than some ten seconds."""
 
 
 def mixture(
@@ -156,32 +134,13 @@ class Mixture(Kind):
         return {"means": Gaussian(resolution=resolution(models))}
 
     def default_how(self, fusion: FitResult) -> str:
-        """`density`, unless most sites sent k-means, which is no density, or it would take minutes."""
-        N, D = np.concatenate([np.asarray(m.arrays["means"]) for m in fusion.models]).shape
-        power = 3 if "covariances" in fusion.models[0].arrays else 1
-        sent = Counter(str(m.facts.get("class", "")) for m in fusion.models).most_common(1)[0][0]
-        large = N * len(fusion.counts) * D**power > LARGEST_SOFTENED
-        return "moments" if sent.endswith("KMeans") or large else "density"
+        """`density`, or `moments`."""
+        return default_how(fusion)
 
     def fuse(self, fusion: FitResult, how: str, K: int | None = None) -> LocalModel:
         """One component per atom, those excluded included; or K of them."""
-        parts, labels = stack_components(fusion), fusion.matching.stacked_labels
-        if K is not None:
-            _check_size(K, how, atoms=len(fusion.counts), components=len(labels))
-        if how == "density":
-            means, spreads, counts = densest(*parts, labels, len(fusion.counts) if K is None else K)
-            if K is None and fusion.matching.engine not in ("reduction", "draw"):  # asked for; not looked at
-                warn_of_price(fusion, (means, spreads, counts))
-                warn_of_moved((means, spreads, counts), parts, labels, fusion.K)
-        else:
-            means, spreads, counts = merge_components(*parts, labels)
-        if how == "moments" and K is not None:
-            means, spreads, counts = merge_components(means, spreads, counts, reduce_to(means, spreads, counts, K))
-        if how == "atoms":
-            off = means - fusion.array("means")
-            means, spreads = fusion.array("means"), spreads + squares(off, spreads.ndim)
-        first = fusion.models[0]
-        return _again(first.with_(site=""), means, spreads, counts, common_facts(fusion.models))
+        parts = fuse_components(fusion, how, K)
+        return _again(fusion.models[0].with_(site=""), *parts, common_facts(fusion.models))
 
     def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The mixture of x = scale * y + offset, given that of y."""
@@ -198,34 +157,6 @@ class Mixture(Kind):
         """Components of atoms, merged by moments, beside all sites' own."""
         parts = stack_components(fusion)
         return Ellipses(merge_components(*parts, fusion.matching.stacked_labels), parts)
-
-
-def _check_size(K: int, how: str, atoms: int, components: int) -> None:
-    if how == "atoms":
-        raise InputError("how='atoms' has a component per atom; K goes with how='density' or 'moments'.")
-    most, what = (components, "components") if how == "density" else (atoms, "atoms")
-    if not 1 <= K <= most:
-        raise InputError(f"there are {most} {what}: with how={how!r}, K is between 1 and {most}; found {K}.")
-
-
-def densest(means: Array, spreads: Array, counts: Array, labels: Index, K: int) -> Components:
-    """K components as near as they get to the density of all; in the order of the atoms `labels` they are nearest to.
-
-    Examples
-    --------
-    >>> ones = np.ones((3, 1))
-    >>> densest(np.array([[9.0], [50.0], [51.0]]), ones, np.ones(3), np.array([1, 0, 0]), 2)[0].round(1).tolist()
-    [[50.5], [9.0]]
-    """
-    order = np.lexsort((counts, *means.T[::-1]))  # by content: the order of sites does not matter
-    means, spreads, counts, labels = means[order], spreads[order], counts[order], labels[order]
-    found = reduce_to(means, spreads, counts, K)
-    shared = np.zeros((labels.max() + 1, K))
-    np.add.at(shared, (labels, found), counts)
-    parts, start = (means, spreads, counts), merge_components(means, spreads, counts, found)
-    order = order_like(shared)
-    start = start[0][order], start[1][order], start[2][order]
-    return number_by_groups(start if len(means) == K else nearest(parts, start), parts, labels)
 
 
 def _again(model: LocalModel, means: Array, spreads: Array, counts: Array, facts: Facts | None = None) -> LocalModel:

@@ -34,7 +34,8 @@ from modelweld.kinds.gp_natural import (
     project,
 )
 from modelweld.kinds.gp_predictors import NAMES, Committee, Kernel, SparseGP
-from modelweld.kinds.kind import Facts, Kind, Layout, Points, common_facts, concatenate, keep_arrays, lay_out
+from modelweld.kinds.kind import Facts, Kind, Points, common_facts, concatenate, keep_arrays, lay_out
+from modelweld.kinds.layout import Layout
 
 if TYPE_CHECKING:
     from modelweld.results.fit_result import FitResult

@@ -21,7 +21,8 @@ from modelweld.errors import InputError
 from modelweld.families import Counts, Family
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.hmm import shares
-from modelweld.kinds.kind import Facts, Kind, Layout, check_counted, common_facts, lay_out, name_axes, truth, whole
+from modelweld.kinds.kind import Facts, Kind, check_counted, common_facts, lay_out, name_axes
+from modelweld.kinds.layout import Layout, truth, whole
 from modelweld.kinds.mixture import mixture
 
 if TYPE_CHECKING:
