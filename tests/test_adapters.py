@@ -7,7 +7,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from adapted import ROWS, collected
 from modelweld import InputError, adapters, fuse, read
-from modelweld.libraries import TABLE, write
+from modelweld.libraries import write
+from modelweld.libraries.known_classes import TABLE
 
 ADAPTED = collected()
 

@@ -10,6 +10,7 @@ from modelweld.errors import DisclosureWarning
 from modelweld.files import save
 from modelweld.kinds import hows
 from modelweld.libraries import Adapter, write
+from modelweld.libraries.known_classes import KNOWN
 from outside import Blobs, TariffKind, Tariffs
 
 BLOBS = Adapter("outside.Blobs", "mixture", "outside")
@@ -21,8 +22,11 @@ PRICES = np.array([[9.0, 1.0, 2.0], [1.0, 8.0, 3.0]])
 
 @pytest.fixture(autouse=True)
 def nothing_stays(monkeypatch):
-    monkeypatch.setattr(libraries, "_REGISTERED", [])
+    before = dict(KNOWN)
     monkeypatch.setattr(kinds, "KINDS", dict(kinds.KINDS))
+    yield
+    KNOWN.clear()
+    KNOWN.update(before)
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import are_arrays, is_plain, set_times, site_names, take_names
 from modelweld.inputs.sets import Families
-from modelweld.libraries import is_state, read, remedy
+from modelweld.libraries.reading import is_known, read
+from modelweld.libraries.refusals import is_state, remedy
 from modelweld.progress import Progress, progress_to
 from modelweld.request import Preset, Request, Screens, Search
 from modelweld.results.fit_result import FitResult, Recipe
@@ -178,7 +179,7 @@ def _receive(model: Any, name: object) -> list[Any]:
         from modelweld.files import read_sites
 
         return list(read_sites(model))
-    if isinstance(model, LocalModel) or is_plain(model):
+    if isinstance(model, LocalModel) or (not is_known(model) and is_plain(model)):
         return [model]
     try:
         return [read(model)]

@@ -14,7 +14,8 @@ from modelweld.core.values import Array, Index
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.notebook import html_table
 from modelweld.kinds import fuse_parameters, kind_of
-from modelweld.libraries import like_most, write
+from modelweld.libraries import write
+from modelweld.libraries.writing import like_most
 from modelweld.progress import Progress
 from modelweld.results.diagnostics.merge_value import MergeVerdict, worth_merging
 from modelweld.results.diagnostics.notes import Diagnosis

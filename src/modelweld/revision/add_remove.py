@@ -30,7 +30,7 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import stack_arrays, times_of
 from modelweld.inputs.sets import columns_of, stack_of
 from modelweld.kinds import align_again, kind_of
-from modelweld.libraries import read_site
+from modelweld.libraries.reading import read_site
 from modelweld.results.fit_result import FitResult
 from modelweld.time.matcher import refit_in_time
 

@@ -28,7 +28,7 @@ from modelweld.inputs.local_model import LocalModel, counts_behind
 from modelweld.inputs.plain_tables import is_plain
 from modelweld.inputs.sets import families_by_set, with_units
 from modelweld.kinds import kind_of
-from modelweld.libraries import list_facts, read
+from modelweld.libraries.reading import list_facts, read
 from modelweld.report.text import align_cells
 from modelweld.site.rows import check_counts, check_rows, drop_small_cells, find_concerns
 

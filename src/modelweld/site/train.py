@@ -22,7 +22,7 @@ from modelweld.files.limits import LONGEST_NAME
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
-from modelweld.libraries import list_facts, read
+from modelweld.libraries.reading import list_facts, read
 from modelweld.progress import Progress, is_heard, progress_to, report_progress
 from modelweld.threads import check_n_jobs
 

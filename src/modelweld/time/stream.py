@@ -21,7 +21,7 @@ from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.inputs.clock import number_of, read_time, spell
 from modelweld.inputs.sets import stack_of
 from modelweld.kinds import align_again
-from modelweld.libraries import read_site
+from modelweld.libraries.reading import read_site
 from modelweld.time.motion import State
 from modelweld.time.timeline import Timeline, motion_of, pasts
 

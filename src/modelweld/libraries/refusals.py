@@ -1,0 +1,84 @@
+"""Why a model cannot be read, and what to do with it instead."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from modelweld.errors import InputError
+from modelweld.libraries.known_classes import Adapter, function_of
+
+NO_PARTS = "It has no interchangeable parts, so there is nothing to match: "
+
+
+INSTEAD = {
+    ("LinearModel", "LinearClassifierMixin"): "average coefficients by their precision, or let the sites' predictions "
+    "vote (an ensemble).",
+    ("ClassifierMixin", "RegressorMixin"): "let the sites' predictions vote, or average them (an ensemble).",
+}
+"""Classes of scikit-learn whose models are no sets of interchangeable parts (coefficients, trees),
+and what to do with them instead; the first that suits."""
+
+
+def refuse(model: object) -> str:
+    """What is said of a model whose class is not known."""
+    cls = model if isinstance(model, type) else type(model)
+    name = cls.__name__ if isinstance(model, type) else f"{cls.__module__.split('.')[0]}.{cls.__name__}"
+    return (
+        f"{name.removeprefix('builtins.')} cannot be read. {remedy(model)} modelweld.adapters() lists the classes that "
+        "are known."
+    )
+
+
+def explain(wrong: Exception, model: object, adapter: Adapter | None, site: str) -> str:
+    """What an adapter's error says of a model; nothing if it is no fault of the model, or said in our words already."""
+    where = f"site {site!r}: " if site else ""
+    if isinstance(wrong, AttributeError):  # what a fit learns ends in an underscore, by scikit-learn's convention
+        unfitted = type(wrong).__name__ == "NotFittedError" or (wrong.name or "").endswith("_")
+        return f"{where}the {type(model).__name__} is not fitted: fit it to the site's data first." if unfitted else ""
+    if isinstance(wrong, InputError) or adapter is None:
+        return ""
+    if isinstance(wrong, ValueError):  # data that do not fit the model, in its library's words
+        return f"{where}{adapter.name}: {wrong}"
+    if "unexpected keyword" not in str(wrong) and "missing" not in str(wrong):
+        return ""
+    function = function_of(adapter, "read")
+    return f"{adapter.name}: {wrong}. See help({function.__module__}.{function.__name__})."
+
+
+def remedy(model: object) -> str:
+    """What to do with a model that cannot be read.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> remedy(LogisticRegression().fit([[0.0], [1.0]], [0, 1]))[:45]
+    'It has no interchangeable parts, so there is '
+    """
+    bases = {f"{cls.__module__}.{cls.__name__}" for cls in type(model).__mro__}
+    if "torch.nn.modules.module.Module" in bases:
+        return (
+            "Networks are read as torch.nn.Sequential of Linear layers and activations: wrap its layers as one, "
+            "Sequential(net.fc1, ReLU(), net.fc2), which shares their weights."
+        )
+    if isinstance(model, Mapping) and is_state(model):
+        return (
+            "A state_dict does not say which activations lie between its layers: give the torch.nn.Sequential itself."
+        )
+    if isinstance(model, (str, os.PathLike)):
+        return "If it is the name of a file, modelweld.load reads that."
+    if isinstance(model, type):
+        return "It is a class: give models of it that are fitted."
+    known = {cls.__name__ for cls in type(model).__mro__ if cls.__module__.startswith("sklearn.")}
+    for classes, instead in INSTEAD.items():
+        if known.intersection(classes):
+            return NO_PARTS + instead
+    return (
+        "Give its parameters as a LocalModel (named arrays and their axes), or write an adapter: two functions, see "
+        "modelweld.libraries."
+    )
+
+
+def is_state(given: Mapping[str, object]) -> bool:
+    """Whether these are a network's tensors by the names of its layers, and not sites by theirs."""
+    return any(str(name).endswith("weight") and type(part).__name__ == "Tensor" for name, part in given.items())
