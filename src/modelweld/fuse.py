@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from modelweld.core.prior import Prior
 from modelweld.errors import InputError, first_repeated
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.plain_tables import are_arrays, is_plain, set_times, site_names, take_names
+from modelweld.inputs.plain_tables import is_plain, set_times, take_names
 from modelweld.inputs.sets import Families
 from modelweld.libraries.reading import is_known, read
 from modelweld.libraries.refusals import is_state, remedy
@@ -143,16 +144,15 @@ NOTHING = "there is nothing to fuse: give at least one local model."
 def receive(models: str | os.PathLike[str] | Iterable[Any] | Mapping[str, Any], nothing: str = NOTHING) -> list[Any]:
     """What sites sent, as numbers: fitted models are read, and so are files, which may hold several sites."""
     check_several(models)
-    several = [models] if isinstance(models, (str, os.PathLike)) else list(models)
-    names: list[Any] = several if isinstance(models, Mapping) else list(range(len(several)))
-    several = list(models.values()) if isinstance(models, Mapping) else several
-    if are_arrays(several):
-        return several
-    check_files(several)
-    given = [site for name, model in zip(names, several, strict=True) for site in _receive(model, name)]
+    several: Iterable[Any] = [models] if isinstance(models, (str, os.PathLike)) else models
+    named = several if isinstance(several, Mapping) else dict(enumerate(several))
+    if set(map(type, named.values())) == {np.ndarray}:
+        return list(named.values())
+    check_files([model for model in named.values() if isinstance(model, (str, os.PathLike))])
+    given = [site for name, model in named.items() for site in _receive(model, name)]
     if not given:
         raise InputError(nothing)
-    return take_names(given)
+    return given if all(isinstance(site, LocalModel) for site in given) else take_names(given)
 
 
 def check_several(models: object) -> None:
@@ -167,11 +167,11 @@ def check_several(models: object) -> None:
         )
 
 
-def check_files(models: Sequence[object]) -> None:
+def check_files(paths: Sequence[str | os.PathLike[str]]) -> None:
     """Refuse a file that is named twice."""
-    twice = first_repeated(os.path.normpath(os.fspath(m)) for m in models if isinstance(m, (str, os.PathLike)))
-    if twice is not None:
-        raise InputError(f"{twice!r}: is named more than once: each site sends one file. Name it once.")
+    names = [os.path.normpath(os.fspath(path)) for path in paths]
+    if len(set(names)) < len(names):
+        raise InputError(f"{first_repeated(names)!r}: is named more than once: each site sends one file. Name it once.")
 
 
 def _receive(model: Any, name: object) -> list[Any]:
@@ -185,3 +185,44 @@ def _receive(model: Any, name: object) -> list[Any]:
         return [read(model)]
     except InputError as wrong:
         raise type(wrong)(f"site {name}: {wrong}") from None
+
+
+def site_names(given: Sequence[object]) -> list[str]:
+    """A name for each of what sites sent: its own, or its number; the same rule for models, files and command line.
+
+    A name that comes twice with other values is a mistake, an update beside what it was to replace: refused. With the
+    same values it is a copy, which is called by a number besides.
+
+    Examples
+    --------
+    >>> north = LocalModel({"v": [[1.0]]}, {"v": ("atom", None)}, site="north")
+    >>> site_names([north, north, [[2.0]]])
+    ['north', 'north (2)', '2']
+    """
+    names, first = list[str](), dict[str, LocalModel]()
+    number = Counter[str]()
+    for j, model in enumerate(given):
+        name = model.site if isinstance(model, LocalModel) else ""
+        if isinstance(model, LocalModel) and name and not _is_same(first.setdefault(name, model), model):
+            raise InputError(
+                f"site {name!r} comes more than once, with different values: each site sends one model. Remove or "
+                "rename one of them."
+            )
+        number[name] += 1
+        names.append(f"{name} ({number[name]})" if name and number[name] > 1 else name or str(j))
+    return names
+
+
+ROLES = ("arrays", "variance", "weight")
+"""What a model holds numbers in."""
+
+
+def _is_same(one: LocalModel, other: LocalModel) -> bool:
+    """Whether two models hold the same numbers, in whatever order: that of a set means nothing."""
+    if one is other:
+        return True
+    sent, again = (
+        {(role, name): np.sort(x, axis=None) for role in ROLES for name, x in getattr(model, role).items()}
+        for model in (one, other)
+    )
+    return sent.keys() == again.keys() and all(np.array_equal(sent[key], again[key]) for key in sent)

@@ -13,10 +13,9 @@ from modelweld.errors import InputError
 from modelweld.federate.culprits import fuse_others
 from modelweld.federate.round import check_writable
 from modelweld.files import READ, is_fusion, load, read_sites
-from modelweld.fuse import check_files
+from modelweld.fuse import check_files, site_names
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.plain_tables import site_names
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.progress import track
 from modelweld.revision.slim_fusion import SlimFusion

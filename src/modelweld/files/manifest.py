@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import modelweld
-from modelweld.core.values import Array, Index
+from modelweld.core.values import Array, Flags, Index
 from modelweld.errors import InputError, first_repeated
 from modelweld.files.limits import AGAIN, LARGEST_HEADER, LONGEST_NAME, check_name, check_words, parse, size_of
 from modelweld.files.numpy_files import model_of
 from modelweld.files.tensors import KEY, Entry, Tensor, Tensors, as_bytes, digest, save_as, storable
 from modelweld.inputs.clock import Time
-from modelweld.inputs.local_model import LocalModel, counts_behind
+from modelweld.inputs.local_model import LocalModel, is_count
 from modelweld.kinds import kind_named
 
 TYPES: dict[str, tuple[type, ...]] = {  # of parsed JSON, whose truth values are no numbers
@@ -396,3 +396,37 @@ def read_json(path: Path, *, centres: bool = False) -> LocalModel:
     model = LocalModel(**given)
     check_kind(model)
     return model
+
+
+def counts_behind(model: LocalModel) -> dict[str, Array]:
+    """Arrays that count points, without members that were not seen; none if counts are but shares.
+
+    Such arrays are called `counts`, or something that ends so. A member of a set was not seen if all its values have
+    weight zero; a class was not, if its count is zero.
+
+    Examples
+    --------
+    >>> from modelweld.kinds.mixture import mixture
+    >>> counts_behind(mixture([[0.0], [5.0]], [[1.0], [4.0]], [10.0, 40.0], counted=True))
+    {'counts': array([10., 40.])}
+    """
+    if not model.facts.get("counted", True):
+        return {}
+    found = {}
+    for name, values in model.arrays.items():
+        if not is_count(name) or np.ndim(values) == 0:
+            continue
+        counts, first = np.asarray(values, dtype=np.float64), model.axes[name][0]
+        seen = counts > 0 if first is None else _find_seen(model, first)
+        found[name] = counts[seen]
+    return found
+
+
+def _find_seen(model: LocalModel, set_name: str) -> Flags:
+    """Which members of a set have a value of weight above zero in some array that has weights, or there is none."""
+    seen = np.zeros(model.sizes[set_name], dtype=bool)
+    weighted = [name for name in model.weight if set_name in model.axes[name]]
+    for name in weighted:
+        rows = np.moveaxis(np.asarray(model.weight[name]), model.axes[name].index(set_name), 0)
+        seen |= (rows > 0).any(axis=tuple(range(1, rows.ndim)))
+    return seen if weighted else ~seen

@@ -2,25 +2,23 @@
 
 The members of a *set* (components, states, topics, units) are interchangeable and are what is matched; coordinates are
 the same everywhere. Everything that enters modelweld is checked here, once; inside, it is trusted.
-
-What was handed to a model's fields: of the type they take, else it is said so; masked entries as weights of zero.
-
-How many points stand behind each member of a set, or cell of a table, where a site knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from modelweld.core.values import LARGEST_VALUE, Array
 from modelweld.errors import InputError, OutOfRangeError, first_repeated
 from modelweld.inputs.clock import as_time
+from modelweld.inputs.field_types import check_types
+from modelweld.inputs.notebook import html_table, list_arrays, title_of
 
 Axes = tuple[str | None, ...]
 
@@ -95,67 +93,68 @@ class LocalModel:
     time: Any = None
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        try:
+            self._check_words()
+            checked = self._check()
+        except (AttributeError, TypeError, ValueError):
+            check_types(self)  # what is wrong may be the type of a field
+            raise
+        for attribute, value in checked.items():
+            object.__setattr__(self, attribute, value)
+
+    def _check_words(self) -> None:
+        """What nothing else would stumble over: names must be words, and facts have some."""
+        words = (self.site, self.kind, *self.arrays, *self.coordinates)
+        if not all(isinstance(word, str) for word in words) or not isinstance(self.facts, Mapping):
+            check_types(self)
+
+    def _check(self) -> dict[str, object]:
+        """All fields as they are kept, or an error that says what is wrong."""
         where = f"site {self.site!r}" if self.site else "local model"
-        self._check_names(where)
-        open_arrays, seen = without_masks(self.arrays)
-        arrays = {name: check_values(values, f"{where}, array {name!r}") for name, values in open_arrays.items()}
+        if set(self.arrays) != set(self.axes):
+            odd = sorted(set(self.arrays) ^ set(self.axes))
+            raise InputError(f"{where}: every array needs its axes and the reverse; {odd} has only one of the two.")
+        unknown = sorted({*self.variance, *self.weight, *self.auxiliary} - set(self.arrays))
+        if unknown:
+            raise InputError(
+                f"{where}: variance, weight and auxiliary name arrays of the model, but there is no {unknown}; "
+                f"it has {sorted(self.arrays)}."
+            )
+        arrays = {
+            name: check_values(np.ma.filled(x, 0) if np.ma.isMaskedArray(x) else x, f"{where}, array {name!r}")
+            for name, x in self.arrays.items()
+        }
+        variance, weight = (
+            {name: _beside(x, arrays[name], f"{where}, {role} of {name!r}") for name, x in getattr(self, role).items()}
+            for role in ("variance", "weight")
+        )
+        for name, x in self.arrays.items():
+            if np.ma.is_masked(x):
+                weight[name] = np.where(np.ma.getmaskarray(cast("Any", x)), 0.0, weight.get(name, 1.0))
         coordinates = _check_names(self.coordinates, self.partial, where)
         named = {name: tuple(axes) for name, axes in self.axes.items()}
         sizes = _check_sizes(arrays, named, coordinates, where)
-        checked: dict[str, object] = {
+        return {
             "arrays": arrays,
             "axes": {name: tuple(None if a in coordinates else a for a in axes) for name, axes in named.items()},
             "along": {name: tuple(a if a in coordinates else None for a in axes) for name, axes in named.items()},
-            "variance": {
-                name: _beside(v, arrays[name], f"{where}, variance of {name!r}") for name, v in self.variance.items()
-            },
-            "weight": with_masks(
-                {name: _beside(w, arrays[name], f"{where}, weight of {name!r}") for name, w in self.weight.items()},
-                seen,
-            ),
+            "variance": variance,
+            "weight": weight,
             "auxiliary": tuple(self.auxiliary),
             "coordinates": coordinates,
             "partial": tuple(self.partial),
             "sizes": {name: size for name, size in sizes.items() if name not in coordinates},
             "time": None if self.time is None else as_time(self.time, where),
         }
-        for attribute, value in checked.items():
-            object.__setattr__(self, attribute, value)
-
-    def _check_names(self, where: str) -> None:
-        """Arrays and axes, and what else names arrays, must speak of the same ones."""
-        if set(self.arrays) != set(self.axes):
-            odd = sorted(set(self.arrays) ^ set(self.axes))
-            raise InputError(f"{where}: every array needs its axes and the reverse; {odd} has only one of the two.")
-        unknown = sorted((set(self.variance) | set(self.weight) | set(self.auxiliary)) - set(self.arrays))
-        if unknown:
-            raise InputError(
-                f"{where}: variance, weight and auxiliary name arrays of the model, but there is no {unknown}; "
-                f"it has {sorted(self.arrays)}."
-            )
 
     sizes: dict[str, int] = field(init=False, repr=False)
     along: dict[str, Axes] = field(init=False, repr=False)
 
     def __repr__(self) -> str:
-        parts = []
-        for name, values in self.arrays.items():
-            named = zip(np.shape(values), self.axes[name], self.along[name], strict=True)
-            parts.append(f"{name} ({', '.join(f'{n} {a or c}s' if a or c else str(n) for n, a, c in named)})")
-        what = "LocalModel" + (f" of {self.site!r}" if self.site else "") + (f", {self.kind}" if self.kind else "")
-        return f"<{what}: {', '.join(parts)}>"
+        return f"<{title_of(self)}: {', '.join(f'{name} ({entries})' for name, entries, _ in list_arrays(self))}>"
 
     def _repr_html_(self) -> str:
-        from modelweld.inputs.notebook import html_table
-
-        rows = []
-        for name, values in self.arrays.items():
-            named = zip(np.shape(values), self.axes[name], self.along[name], strict=True)
-            beside = [what for what in ("variance", "weight") if name in getattr(self, what)]
-            beside += ["is auxiliary"] if name in self.auxiliary else []
-            rows.append([name, " x ".join(f"{n} {a or c or ''}".strip() for n, a, c in named), ", ".join(beside)])
-        return html_table(repr(self).strip("<>").split(":")[0], ["array", "entries", ""], rows)
+        return html_table(title_of(self), ["array", "entries", ""], list_arrays(self))
 
     def with_(self, **changes: Any) -> LocalModel:
         """The same model with other fields; arrays, variances and weights that are not named stay.
@@ -168,20 +167,19 @@ class LocalModel:
         """
         if changes.keys() <= {"site", "kind", "facts"}:  # arrays were checked
             other = derive(self, **changes)
-            check_fields(other)
+            other._check_words()
             return other
         mine = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
-        mine["axes"] = {
-            name: tuple(c or a for c, a in zip(self.along[name], named, strict=True))
-            for name, named in self.axes.items()
-        }
-        return LocalModel(**{**mine, **changes})
+        return LocalModel(**{**mine, "axes": name_axes(self), **changes})
+
+
+def name_axes(model: LocalModel) -> dict[str, Axes]:
+    """Axes with the names of coordinates, as they were given."""
+    return {n: tuple(c or a for c, a in zip(model.along[n], axes, strict=True)) for n, axes in model.axes.items()}
 
 
 def derive(model: LocalModel, **changes: Any) -> LocalModel:
-    """The same model with other fields, computed from checked ones: values are checked once, where they are
-    received.
-    """
+    """The same model with other fields, computed from checked ones: values are checked once, at the border."""
     other = copy(model)
     for name, value in changes.items():
         object.__setattr__(other, name, value)
@@ -203,12 +201,8 @@ def _check_sizes(
             )
         for axis, size in zip(axes[name], values.shape, strict=True):
             if axis is not None and sizes.setdefault(axis, size) != size:
-                spelt = axis in coordinates
-                what = (
-                    f"coordinate {axis!r} has {sizes[axis]} names"
-                    if spelt
-                    else f"set {axis!r} has {sizes[axis]} members elsewhere"
-                )
+                kind, other = ("coordinate", "names") if axis in coordinates else ("set", "members elsewhere")
+                what = f"{kind} {axis!r} has {sizes[axis]} {other}"
                 raise InputError(f"{where}: {what} but {size} in array {name!r}.")
     return sizes
 
@@ -217,11 +211,10 @@ def _check_names(
     coordinates: Mapping[str, Sequence[str]], partial: Sequence[str], where: str
 ) -> dict[str, tuple[str, ...]]:
     """Names along coordinates: words, each once."""
-    result = {}
-    for coordinate, names in coordinates.items():
-        result[coordinate] = tuple(map(str, names))
-        twice = first_repeated(result[coordinate])
-        if twice is not None:
+    result = {coordinate: tuple(map(str, names)) for coordinate, names in coordinates.items()}
+    for coordinate, names in result.items():
+        if len(set(names)) < len(names):
+            twice = first_repeated(names)
             raise InputError(f"{where}: names along {coordinate!r} must differ; {twice!r} comes more than once.")
     unknown = sorted(set(partial) - set(result))
     if unknown:
@@ -289,135 +282,3 @@ def _beside(given: Any, array: Array, where: str) -> Array:
 def _describe(values: Any) -> str:
     dtype = getattr(values, "dtype", None)
     return f"{type(values).__name__}" + (f" of {dtype}" if dtype is not None else "")
-
-
-DICTS = {
-    "arrays": "arrays by name, arrays={'means': [[0.0, 1.0]]}",
-    "axes": "axes by array, axes={'means': ('component', None)}",
-    "variance": "variances by array, variance={'means': 0.5}",
-    "weight": "weights by array, weight={'means': 3}",
-    "coordinates": "names by coordinate, coordinates={'feature': ['age', 'pressure']}",
-    "facts": "facts by name, facts={'units': 'mmHg'}",
-}
-LISTS = {"auxiliary": "names of arrays, auxiliary=['counts']", "partial": "names of coordinates, partial=['word']"}
-WORDS = ("site", "kind")
-
-
-def check_fields(model: LocalModel) -> None:
-    """Refuse a field of another type, with what was found and how it is written.
-
-    Examples
-    --------
-    >>> from modelweld import LocalModel
-    >>> LocalModel({"means": [[0.0, 1.0]]}, {"means": ("component", None)}, weight=3)
-    Traceback (most recent call last):
-    modelweld.errors.InputError: local model: weight must be a dict of weights by array, weight={'means': 3}; found 3.
-    """
-    for name in WORDS:
-        if not isinstance(getattr(model, name), str):
-            raise InputError(f"local model: {name} must be a word; found {_show(getattr(model, name))}.")
-    where = f"site {model.site!r}" if model.site else "local model"
-    for name, written in DICTS.items():
-        given = getattr(model, name)
-        if not isinstance(given, Mapping):
-            raise InputError(f"{where}: {name} must be a dict of {written}; found {_show(given)}.")
-        odd = next((key for key in given if not isinstance(key, str)), None)
-        if odd is not None and name != "facts":  # those are asked when they are written to a file
-            raise InputError(f"{where}: keys of {name} must be words, {written}; found {_show(odd)}.")
-    for name, written in LISTS.items():
-        if not _is_list(getattr(model, name)):
-            raise InputError(f"{where}: {name} must be a list of {written}; found {_show(getattr(model, name))}.")
-    for name in ("axes", "coordinates"):
-        for key, entries in getattr(model, name).items():
-            if not (
-                _is_list(entries) or (name == "coordinates" and isinstance(entries, str))
-            ):  # "xy": names of a letter
-                raise InputError(
-                    f"{where}: {name} of {key!r} must be a list of names, {DICTS[name].split(', ', 1)[1]}; "
-                    f"found {_show(entries)}."
-                )
-
-
-def _is_list(given: object) -> bool:
-    return isinstance(given, Iterable) and not isinstance(given, (str, bytes))
-
-
-def _show(given: object) -> str:
-    """A word or number as it is, anything else by its type."""
-    return repr(given)[:60] if isinstance(given, (str, int, float, type(None))) else f"a {type(given).__name__}"
-
-
-def without_masks(arrays: Mapping[str, ArrayLike]) -> tuple[dict[str, ArrayLike], dict[str, NDArray[np.bool_]]]:
-    """Arrays with zeros where they were masked, and of those that had such entries which were seen.
-
-    Examples
-    --------
-    >>> arrays, seen = without_masks({"v": np.ma.masked_values([1.0, -9.0], -9.0), "w": [2.0]})
-    >>> arrays["v"].tolist(), seen["v"].tolist(), list(seen)
-    ([1.0, 0.0], [True, False], ['v'])
-    """
-    masked = {name: values for name, values in arrays.items() if isinstance(values, np.ma.MaskedArray)}
-    seen = {name: ~np.ma.getmaskarray(values) for name, values in masked.items() if np.ma.is_masked(values)}
-    return {**arrays, **{name: values.filled(0) for name, values in masked.items()}}, seen
-
-
-def with_masks(
-    weight: Mapping[str, NDArray[np.float64]], seen: Mapping[str, NDArray[np.bool_]]
-) -> dict[str, NDArray[np.float64]]:
-    """Weights, zero where an entry was masked."""
-    return {**weight, **{name: np.where(there, weight.get(name, 1.0), 0.0) for name, there in seen.items()}}
-
-
-def counts_behind(model: LocalModel) -> dict[str, Array]:
-    """Arrays that count points, without members that were not seen; none if counts are but shares.
-
-    Such arrays are called `counts`, or something that ends so. A member of a set was not seen if all its values have
-    weight zero; a class was not, if its count is zero.
-
-    Examples
-    --------
-    >>> from modelweld.kinds.mixture import mixture
-    >>> counts_behind(mixture([[0.0], [5.0]], [[1.0], [4.0]], [10.0, 40.0], counted=True))
-    {'counts': array([10., 40.])}
-    """
-    if not model.facts.get("counted", True):
-        return {}
-    found = {}
-    for name, values in model.arrays.items():
-        if not is_count(name) or np.ndim(values) == 0:
-            continue
-        counts, first = np.asarray(values, dtype=np.float64), model.axes[name][0]
-        seen = counts > 0 if first is None else _find_seen(model, first)
-        found[name] = counts[seen]
-    return found
-
-
-TABLES = ("moves", "starts")
-"""Riding arrays whose cells count something else than members: transitions and beginnings of sequences."""
-
-
-def cells_behind(model: LocalModel) -> dict[str, Array]:
-    """Tables that count events, cell by cell, but for cells of which nothing was seen; none if counts are but shares.
-
-    Expected numbers are never quite zero: what rounds to zero was not seen.
-
-    Examples
-    --------
-    >>> moves = LocalModel({"moves": [[9.0, 0.2], [3.0, 7.0]]}, {"moves": ("state", "state")})
-    >>> cells_behind(moves)
-    {'moves': array([9., 3., 7.])}
-    """
-    if not model.facts.get("counted", True):
-        return {}
-    tables = {name: np.asarray(model.arrays[name]).ravel() for name in TABLES if name in model.arrays}
-    return {name: cells[cells.round() > 0] for name, cells in tables.items()}
-
-
-def _find_seen(model: LocalModel, set_name: str) -> NDArray[np.bool_]:
-    """Which members of a set have a value of weight above zero in some array that has weights, or there is none."""
-    seen = np.zeros(model.sizes[set_name], dtype=bool)
-    weighted = [name for name in model.weight if set_name in model.axes[name]]
-    for name in weighted:
-        rows = np.moveaxis(np.asarray(model.weight[name]), model.axes[name].index(set_name), 0)
-        seen |= (rows > 0).any(axis=tuple(range(1, rows.ndim)))
-    return seen if weighted else ~seen

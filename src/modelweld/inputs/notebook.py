@@ -17,6 +17,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from modelweld.core.values import Array
+    from modelweld.inputs.local_model import LocalModel
 
 MOST_ROWS, MOST_COLUMNS = 20, 9
 """What is shown of a long or a wide table; how much is left out is said."""
@@ -35,6 +36,23 @@ def html_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[obje
     if more > 0:
         lines.append(_line("td", [f"... and {more:,} more"]))
     return f"<table><caption>{escape(caption)}</caption>{''.join(lines)}</table>"
+
+
+def title_of(model: LocalModel) -> str:
+    """What a site's model is, in a few words."""
+    return "LocalModel" + (f" of {model.site!r}" if model.site else "") + (f", {model.kind}" if model.kind else "")
+
+
+def list_arrays(model: LocalModel) -> list[tuple[str, str, str]]:
+    """Arrays of a site's model: their names, how many entries they have of what, and what stands beside them."""
+    rows = []
+    for name, values in model.arrays.items():
+        named = zip(np.shape(values), model.axes[name], model.along[name], strict=True)
+        beside = [what for what in ("variance", "weight") if name in getattr(model, what)]
+        beside += ["is auxiliary"] if name in model.auxiliary else []
+        entries = ", ".join(f"{n} {a or c}s" if a or c else str(n) for n, a, c in named)
+        rows.append((name, entries, ", ".join(beside)))
+    return rows
 
 
 def _line(tag: str, cells: Sequence[object]) -> str:

@@ -3,12 +3,6 @@
 A table is what has `columns` and `to_numpy()`, as those of pandas and polars have, or `column_names` and `columns`, as
 those of pyarrow; none is imported. Its columns are names of features, by which sites are aligned, unless they are mere
 numbers. Masked entries were not seen: weight zero.
-
-What sites are called: each name once, so that a word means one site.
-
-The same rule for models, files and the command line. A name that comes twice with other values is a mistake, an update
-beside what it was to replace: refused. With the same values it is a copy; it is counted once, as are all sites that
-coincide (`fit.screening.duplicates`), and called by a number besides.
 """
 
 from __future__ import annotations
@@ -30,17 +24,6 @@ def is_plain(given: object) -> bool:
     return type(given) in (list, tuple) or hasattr(given, "__array__") or table_of(given) is not None
 
 
-def are_arrays(given: Iterable[object]) -> bool:
-    """Whether all are arrays of numpy, as most sites send them: there is nothing to read, no name and no mask.
-
-    Examples
-    --------
-    >>> are_arrays([np.zeros((2, 1))]), are_arrays([np.zeros((2, 1)), [[1.0]]])
-    (True, False)
-    """
-    return set(map(type, given)) == {np.ndarray}
-
-
 def take_names(given: Sequence[object]) -> list[object]:
     """What sites sent: plain values as they are, or, where some have names of columns or masks, all as LocalModels.
 
@@ -50,12 +33,10 @@ def take_names(given: Sequence[object]) -> list[object]:
     >>> [site.weight.get("values", "all") for site in take_names([masked, [[1.0, 2.0]]])]
     [array([[1., 0.]]), 'all']
     """
-    if not any(_names(site) is not None or isinstance(site, np.ma.MaskedArray) for site in given):
-        return [site if (table := table_of(site)) is None else table.to_numpy() for site in given]
-    return [
-        site if isinstance(site, LocalModel) or not is_plain(site) else as_model(site, where=f"site {j}")
-        for j, site in enumerate(given)
-    ]
+    if any(_names(site) is not None or isinstance(site, np.ma.MaskedArray) for site in given):
+        named = enumerate(given)
+        return [m if isinstance(m, LocalModel) else as_model(m, where=f"site {j}") for j, m in named]
+    return [site if (table := table_of(site)) is None else table.to_numpy() for site in given]
 
 
 def check_centres(rows: int, centres: bool, how: str = "centres=True, or how many: counts=[...]") -> None:
@@ -208,44 +189,3 @@ def _reshape(arrays: list[Array]) -> list[Array]:
                 + (" For one-dimensional parameters use shape (L, 1)." if a.ndim == 1 else "")
             )
     return [a if a.size else np.zeros((0, width)) for a in arrays]
-
-
-def site_names(given: Sequence[object]) -> list[str]:
-    """A name for each of what sites sent: its own, or its number.
-
-    Examples
-    --------
-    >>> north = LocalModel({"v": [[1.0]]}, {"v": ("atom", None)}, site="north")
-    >>> site_names([north, north, [[2.0]]])
-    ['north', 'north (2)', '2']
-    """
-    if are_arrays(given):
-        return list(map(str, range(len(given))))
-    first: dict[str, LocalModel] = {}
-    number: dict[str, int] = {}
-    names = []
-    for j, model in enumerate(given):
-        name = model.site if isinstance(model, LocalModel) else ""
-        if not isinstance(model, LocalModel) or not name:
-            names.append(str(j))
-            continue
-        if not _same(first.setdefault(name, model), model):
-            raise InputError(
-                f"site {name!r} comes more than once, with different values: each site sends one model. Remove or "
-                "rename one of them."
-            )
-        number[name] = number.get(name, 0) + 1
-        names.append(name if number[name] == 1 else f"{name} ({number[name]})")
-    return names
-
-
-def _same(one: LocalModel, other: LocalModel) -> bool:
-    """Whether two models hold the same numbers, in whatever order: that of a set means nothing."""
-    if one is other:
-        return True
-    roles = [(getattr(one, role), getattr(other, role)) for role in ("arrays", "variance", "weight")]
-    return all(
-        a.keys() == b.keys()
-        and all(np.array_equal(np.sort(a[name], axis=None), np.sort(b[name], axis=None)) for name in a)
-        for a, b in roles
-    )

@@ -12,7 +12,7 @@ from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.fit.screening.units import Totals, totals_of_values
 from modelweld.inputs.feature_names import spell_lacking
-from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.local_model import LocalModel, name_axes
 from modelweld.inputs.sets import check_models
 from modelweld.kinds.layout import Layout
 
@@ -177,11 +177,6 @@ def common_facts(models: Sequence[LocalModel]) -> dict[str, Any]:
     """Facts that all sites state alike."""
     first, *others = models
     return {name: fact for name, fact in first.facts.items() if all(m.facts.get(name) == fact for m in others)}
-
-
-def name_axes(model: LocalModel) -> dict[str, tuple[str | None, ...]]:
-    """Axes with the names of coordinates, as they were given."""
-    return {n: tuple(c or a for c, a in zip(model.along[n], axes, strict=True)) for n, axes in model.axes.items()}
 
 
 def keep_arrays(model: LocalModel, names: Collection[str]) -> LocalModel:

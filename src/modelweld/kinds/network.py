@@ -40,8 +40,8 @@ from numpy.typing import ArrayLike
 from modelweld.core.values import Array, Index, Key
 from modelweld.errors import InputError, warn_user
 from modelweld.families import Family, Gaussian
-from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Facts, Kind, common_facts, keep_arrays, name_axes
+from modelweld.inputs.local_model import LocalModel, name_axes
+from modelweld.kinds.kind import Facts, Kind, common_facts, keep_arrays
 from modelweld.kinds.layout import Layout, mapping
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from modelweld.core.values import Array, Key
 from modelweld.errors import InputError
 from modelweld.families import Directions, Family
-from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Facts, Kind, common_facts, lay_out, name_axes
+from modelweld.inputs.local_model import LocalModel, name_axes
+from modelweld.kinds.kind import Facts, Kind, common_facts, lay_out
 from modelweld.kinds.layout import Layout, whole
 from modelweld.kinds.topics import check_named
 

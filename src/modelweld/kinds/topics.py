@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike
 from modelweld.core.values import Array, Key, arrays_of
 from modelweld.errors import InputError
 from modelweld.families import Counts, Family
-from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.local_model import LocalModel, name_axes
 from modelweld.kinds.hmm import shares
-from modelweld.kinds.kind import Facts, Kind, check_counted, common_facts, lay_out, name_axes
+from modelweld.kinds.kind import Facts, Kind, check_counted, common_facts, lay_out
 from modelweld.kinds.layout import Layout, truth, whole
 from modelweld.kinds.mixture import mixture
 

@@ -24,7 +24,8 @@ from modelweld.families import Gaussian
 from modelweld.files import read_any, save
 from modelweld.files.fused_model import read_skops
 from modelweld.files.limits import spell_bytes
-from modelweld.inputs.local_model import LocalModel, counts_behind
+from modelweld.files.manifest import counts_behind
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import is_plain
 from modelweld.inputs.sets import families_by_set, with_units
 from modelweld.kinds import kind_of

@@ -12,7 +12,8 @@ import numpy as np
 
 from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import LocalModel, cells_behind, counts_behind
+from modelweld.files.manifest import counts_behind
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import table_of
 from modelweld.kinds import kind_named
 
@@ -175,3 +176,24 @@ def find_concerns(local: LocalModel, compared: bool) -> list[str]:
                     "with means may rebuild them. Fit diagonal covariances, or fewer components."
                 )
     return found if kind is None else found + kind.concerns(local, fewest=FEWEST_POINTS, compared=compared)
+
+
+TABLES = ("moves", "starts")
+"""Riding arrays whose cells count something else than members: transitions and beginnings of sequences."""
+
+
+def cells_behind(model: LocalModel) -> dict[str, Array]:
+    """Tables that count events, cell by cell, but for cells of which nothing was seen; none if counts are but shares.
+
+    Expected numbers are never quite zero: what rounds to zero was not seen.
+
+    Examples
+    --------
+    >>> moves = LocalModel({"moves": [[9.0, 0.2], [3.0, 7.0]]}, {"moves": ("state", "state")})
+    >>> cells_behind(moves)
+    {'moves': array([9., 3., 7.])}
+    """
+    if not model.facts.get("counted", True):
+        return {}
+    tables = {name: np.asarray(model.arrays[name]).ravel() for name in TABLES if name in model.arrays}
+    return {name: cells[cells.round() > 0] for name, cells in tables.items()}
