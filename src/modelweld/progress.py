@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,9 +18,6 @@ Listener = Callable[[str, int, int | None], object]
 
 Progress = bool | Listener | None
 """What `progress=` takes everywhere: a listener; True for a bar on standard error if someone watches; or nothing."""
-
-SHORTEST = 0.05
-"""Seconds between two looks at the same step: the eye sees no more, and telling is then almost free."""
 
 COMPILING = "compiling, once on this machine: up to half a minute"
 """What is told while loops are compiled, the one step that a first call has and later ones have not."""
@@ -102,41 +98,30 @@ def show_progress(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich import console, progress
 
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    left = TextColumn("{task.fields[left]}")
-    with Progress(*columns, left, console=Console(stderr=True), transient=True) as display:
-        display.add_task(what, total=None, left="")
+    words = progress.TextColumn("{task.description}", markup=False)
+    parts = progress.BarColumn(24), progress.MofNCompleteColumn()
+    times = progress.TimeElapsedColumn(), progress.TimeRemainingColumn()
+    columns, to = (progress.SpinnerColumn(), words, *parts, *times), console.Console(stderr=True)
+    with progress.Progress(*columns, console=to, transient=True) as display:
+        display.add_task(what, total=None)
         with progress_to(Steps(display)):
             yield
 
 
 class Steps:
-    """A listener: the bar's second line, for the step that a job is at and the time that it has left."""
+    """A listener: the bar's second line, for the step that a job is at."""
 
     def __init__(self, display: Display) -> None:
-        self.display, self.what, self.last = display, "", 0.0
-        self.line = display.add_task("", visible=False, left="")  # another for each step: a total is not taken back
+        self.display, self.what = display, ""
+        self.line = display.add_task("", visible=False)  # another for each step: a total is not taken back
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
         """Hear how far a step has come."""
-        now = time.monotonic()
-        if what != self.what or done == 0:
-            self.what, self.last = what, now
-            self.display.remove_task(self.line)
-            self.line = self.display.add_task(f"  {what}", total=total, completed=done, left="")
-        elif now - self.last >= SHORTEST:
-            self.last = now
-            self.display.update(self.line, completed=done, left=self._left())
-
-    def _left(self) -> str:
-        seconds = next(task.time_remaining for task in self.display.tasks if task.id == self.line)
-        return "" if seconds is None else f"{int(seconds // 60)}:{int(seconds % 60):02d} left"
+        if what == self.what and done:
+            self.display.update(self.line, completed=done)
+            return
+        self.what = what
+        self.display.remove_task(self.line)
+        self.line = self.display.add_task(f"  {what}", total=total, completed=done)

@@ -1,23 +1,21 @@
-"""Which engine does the sweeps of a job: the reference in numpy, the sparse one or the compiled one.
+"""Which engine does the sweeps of a job: by the input alone, whatever has been compiled before.
 
-An engine puts values in its canonical order and makes boards of them. The choice depends on the input alone, not on
-what has been compiled before, so that the same call gives the same bits.
+So the same call gives the same bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from modelweld.core.algorithm1 import COMPILED, Movable, State
-from modelweld.core.board import Board
+from modelweld.core.algorithm1 import COMPILED
 from modelweld.core.family import Family
 from modelweld.core.matching import Matching
 from modelweld.core.plan import Plan
-from modelweld.core.prior import Fragments, Prior
-from modelweld.core.values import Index, Stack, arrange
+from modelweld.core.prior import Prior
+from modelweld.core.values import Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import is_compilable, names_candidates
+from modelweld.fit.engines.engine import Compiled, Engine, Reference, Sparse
 
 COMPILED_FROM = 2_000_000
 """Local parameters x largest group x dimensions from which the compiled sweep is used. Below, plain numpy takes a
@@ -25,71 +23,6 @@ fraction of a second and is done before a compiler has started."""
 
 SPARSE_FROM = 1_000_000
 """Values x largest group from which the sparse board is used: below, the reference takes a second."""
-
-
-class Engine(Protocol):
-    """What does the sweeps."""
-
-    def arrange(self, stacks: Sequence[Stack]) -> tuple[Sequence[Stack], Index]:
-        """The stacks in canonical order, and where each value stood."""
-
-    def board(
-        self,
-        stacks: Sequence[Stack],
-        families: Sequence[Family],
-        prior: Prior,
-        fragments: Fragments | None = None,
-        labels: Index | None = None,
-    ) -> Movable:
-        """A board of arranged stacks, at these labels (default: every value is NEW)."""
-
-
-class Reference:
-    """Any families, in plain numpy."""
-
-    arrange = staticmethod(arrange)
-    board = staticmethod(Board)
-
-
-class Sparse:
-    """Thousands of values per group, of which the family names the pairs worth scoring."""
-
-    arrange = staticmethod(arrange)
-
-    @staticmethod
-    def board(*given: object) -> Board:
-        """A sparse board."""
-        from modelweld.fit.engines.sparse_board import SparseBoard
-
-        return SparseBoard(*given)  # type: ignore[arg-type]
-
-
-class Compiled:
-    """One array of plain values with a Gaussian family, in compiled code."""
-
-    @staticmethod
-    def arrange(stacks: Sequence[Stack]) -> tuple[Sequence[Stack], Index]:
-        """Nothing is moved: the order stands beside the values."""
-        from modelweld.fit.engines.compiled import pack
-
-        stack, order = pack(stacks[0])
-        return [stack], order
-
-    @staticmethod
-    def board(
-        stacks: Sequence[Stack],
-        families: Sequence[Family],
-        prior: Prior,
-        fragments: Fragments | None = None,
-        labels: Index | None = None,
-    ) -> Movable:
-        """A compiled board."""
-        from modelweld.fit.engines.compiled import CompiledBoard
-
-        board = CompiledBoard(stacks[0], families[0], prior)  # type: ignore[arg-type]
-        if labels is not None:
-            board.restore(State(labels, list(families), prior, None))
-        return board
 
 
 def engine_for(stacks: Sequence[Stack], families: Sequence[Family], prior: Prior, plan: Plan) -> Engine:

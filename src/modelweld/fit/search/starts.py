@@ -27,7 +27,8 @@ from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Index, Stack, arrange
 from modelweld.families import Family
-from modelweld.fit.engines.choice import Compiled, Engine, engine_for, engine_of
+from modelweld.fit.engines.choice import engine_for, engine_of
+from modelweld.fit.engines.engine import Compiled, Engine
 from modelweld.fit.search.moves import LARGEST_TABLE, PATIENCE, dissolve, merge, merge_and_split
 from modelweld.fit.search.split_rules import (
     believable,
