@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld.inputs.notebook import ALIKE, DIGITS, HELD, MOST_DECIMALS, decimals_of, digits_of, spell, spell_columns
+from modelweld.inputs.notebook import ALIKE, DIGITS, HELD, MOST_DECIMALS, decimals_of, digits_of, spell
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of
 from modelweld.report.text import short
@@ -146,8 +146,3 @@ def test_intervals_have_digits_by_their_width():
     values = np.array([[1013.2], [1013.9]])
     found = Intervals(values, values - 0.02, values + 0.02, 0.9)
     assert "1,013.900 (1,013.880 to 1,013.920)" in found._repr_html_()
-
-
-def test_columns_are_spelt_each_by_its_own_values():
-    assert spell_columns(np.array([[1.0, 1000.0], [3.0, 4000.0]])) == [["1.00", "1,000"], ["3.00", "4,000"]]
-    assert spell_columns(np.zeros((0, 2))) == []

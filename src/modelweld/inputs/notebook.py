@@ -136,15 +136,3 @@ def spell(value: float, decimals: int) -> str:
     digits = -1 if value == 0 else floor(log10(abs(value))) + decimals
     digits = min(digits, DIGITS - 1) if decimals > 0 else digits
     return "0" if digits < 0 else f"{value:.{digits}e}".replace("e-0", "e-").replace("e+0", "e+")
-
-
-def spell_columns(values: Array) -> list[list[str]]:
-    """Values (n, D) as text, a column like the other values of its feature.
-
-    Examples
-    --------
-    >>> spell_columns(np.array([[1013.2, 0.06], [1013.9, 0.09]]))
-    [['1,013.20', '0.0600'], ['1,013.90', '0.0900']]
-    """
-    decimals = [decimals_of(column) for column in values.T]
-    return [[spell(x, n) for x, n in zip(row, decimals, strict=True)] for row in values.tolist()]

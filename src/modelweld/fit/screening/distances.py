@@ -99,13 +99,7 @@ def middle(x: Array) -> Array:
 
 def median_over_sites(x: Array) -> Array:
     """Median of each column over the sites that have it; NaN where fewer than FEWEST_SITES_TO_COMPARE have."""
-    if not np.isnan(x).any():
-        return middle(x) if len(x) >= FEWEST_SITES_TO_COMPARE else np.full(x.shape[1], np.nan)
-    enough = np.isfinite(x).sum(0) >= FEWEST_SITES_TO_COMPARE
-    result = np.full(x.shape[1], np.nan)
-    if enough.any():
-        result[enough] = np.nanmedian(x[:, enough], axis=0)
-    return result
+    return np.where(np.isfinite(x).sum(0) >= FEWEST_SITES_TO_COMPARE, middle(x), np.nan)
 
 
 def centre_and_scale(stack: Stack) -> tuple[Array, Array]:

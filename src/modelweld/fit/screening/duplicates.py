@@ -6,10 +6,9 @@ order, is *counted once*: one of them is fitted, the others are labelled like it
 value gets a number, the same for those that coincide; sites with the same numbers coincide.
 
 What *nearly* coincides (rounded or slightly retrained parameters, noise on a copy) is found after a fit, because nearly
-is a matter of how far sites lie from each other that are not copies. Copies with more noise agree with each other far
-better than with anybody else, which two sites that know their values well do not: those agree with all the others'
-mean. Many copies could bring the noise down to their own, and nothing else would match, so `number_likely` counts
-suspects once in a first fit, by which they are then judged.
+is a matter of how far sites lie from each other that are not copies. Many copies could bring the noise down to their
+own, and nothing else would match, so `number_likely` counts suspects once in a first fit, by which they are then
+judged.
 """
 
 from __future__ import annotations
@@ -19,18 +18,23 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
-from modelweld.core.family import sum_by_atom
 from modelweld.core.match import Fit
 from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Flags, Index, SetValues, Stack, group_of_values
-from modelweld.families import Drift, Family
+from modelweld.families import Family
 from modelweld.families.capabilities import has_places
-from modelweld.families.math.start import vote_share
 from modelweld.fit.screening.distances import FEWEST_SITES, means_by_site
 from modelweld.fit.screening.duplicate_sites import fit_distinct
+from modelweld.fit.screening.near_duplicates import (
+    SIMILAR,
+    choose_copies,
+    components,
+    join,
+    noise_in_time,
+    number_suspects,
+)
 
 COINCIDE = 1e-6
 """Share of a site's own range, in each column, within which two values are the same: far below any noise with which
@@ -45,20 +49,8 @@ NEARLY = 0.02
 """Of the deviation between sites within which a copy lies, whatever the others say. A site of 20,000 points lies within
 .055 of that of one of 60 points, and two such agree by that much without being copies."""
 
-SIMILAR, ASTRAY = 0.12, 5.0
-"""Of that deviation within which copies lie that have gone astray together: the mean square of their distance from the
-others' mean is that many times what two independent sites as close would have. Branches of one house may be a third of
-the deviation apart, and each says something of its own."""
-
-
-BY_CHANCE = 1e-4
-"""Probability that any two sites of a fusion come as close by chance as copies do."""
-
 FEWEST_NUMBERS = 6
 """Numbers that must agree: fewer agree that well by chance once in 10,000 pairs of sites."""
-
-MOST_OF_SITES = 0.75
-"""Quantile over sites of what they say noise is, from which suspects are told: three quarters may be copies."""
 
 
 def duplicates(values: SetValues, fit: Fit) -> Matching:
@@ -106,30 +98,16 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
         pair = np.stack([order[close], order[close + lag]])
         pairs.append(pair[:, (np.abs(table[pair[0]] - table[pair[1]]) <= limit).all(1)])
     a, b = np.hstack(pairs)
-    if len(a):
-        limits = may_differ * (np.maximum.reduceat(table, begin) - np.minimum.reduceat(table, begin))
-        own = (np.abs(table[a] - table[b]) <= np.minimum(limits[site[a]], limits[site[b]])).all(1)
-        a, b = a[own], b[own]
-    return components(np.stack([a, b]), N)
+    if not len(a):
+        return np.arange(N)
+    limits = may_differ * (np.maximum.reduceat(table, begin) - np.minimum.reduceat(table, begin))
+    own = (np.abs(table[a] - table[b]) <= np.minimum(limits[site[a]], limits[site[b]])).all(1)
+    return components(np.stack([a[own], b[own]]), N)
 
 
 def any_direction(D: int) -> Array:
     """A direction (D,) that nobody chose, always the same: what coincides does so along it, and little else does."""
     return np.random.default_rng(0).normal(size=D)
-
-
-def components(pairs: Index, N: int) -> Index:
-    """The connected parts of a graph, numbered."""
-    if not pairs.size:
-        return np.arange(N)
-    # of arrays (`coo_array`) older SciPy (1.11) wants other numbers
-    graph = scipy.sparse.coo_matrix((np.ones(pairs.shape[1], dtype=bool), (pairs[0], pairs[1])), shape=(N, N))
-    return np.asarray(scipy.sparse.csgraph.connected_components(graph, directed=False)[1], dtype=np.int64)
-
-
-def _join(numbers: Index, pairs: Sequence[Index]) -> Index:
-    """The numbers with those of each pair made the same; the very same if there is none."""
-    return components(np.hstack(pairs), int(numbers.max()) + 1)[numbers] if pairs else numbers
 
 
 def _side_by_side(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -155,20 +133,8 @@ def number_likely(given: SetValues) -> Index:
         apart = np.square(means[rank[i]] - means[rank[j]]).mean(axis=1) * sizes[i] / 2
         close = (apart < limit) & (sizes[i] == sizes[j]) & (times[i] == times[j])
         near += zip(i[close].tolist(), j[close].tolist(), apart[close].tolist(), strict=True)
-    if not near:
-        return numbers  # noise is at most all there is
-    limit *= min(vote_share(Stack(values, offsets, group_order=filled[order]), total, MOST_OF_SITES) or 0.0, 1.0)
-    pairs, suspects = list[Index](), set[int]()
-    for one, other in ((one, other) for one, other, apart in near if apart < limit):
-        a, b = (slice(offsets[k], offsets[k + 1]) for k in (one, other))
-        squares = np.square((values[a, None] - values[b]) / np.sqrt(total)).mean(axis=2)
-        nearest = squares.argmin(axis=1)
-        pair = np.stack([numbers[a], numbers[b][nearest]])
-        once = len(np.unique(nearest)) == len(nearest) and not np.array_equal(*pair)
-        if once and squares.min(axis=1).mean() < limit:
-            pairs.append(pair)
-            suspects |= {one, other}
-    return _join(numbers, pairs) if 2 * len(suspects) < len(filled) else numbers  # a majority is no copy
+    # noise is at most all there is
+    return number_suspects(given, values, total, filled[order], near) if near else numbers
 
 
 def number_near(matching: Matching, given: SetValues, numbers: Index, fitted: Index | None = None) -> Index:
@@ -187,7 +153,7 @@ def number_near(matching: Matching, given: SetValues, numbers: Index, fitted: In
         return numbers
     values, seen = _side_by_side([s.filled() for s in stacks]), _side_by_side([s.seen for s in stacks])
     once = ~np.isin(site, list(matching.duplicates or ()))
-    deviation = _deviation(values, seen, labels, once) if given.times is None else _noise(matching, values)
+    deviation = _deviation(values, seen, labels, once) if given.times is None else noise_in_time(matching, values)
     line = values @ (any_direction(len(deviation)) / deviation)
     alike, similar = list[Index](), list[Index]()
     for sites in together:
@@ -200,10 +166,8 @@ def number_near(matching: Matching, given: SetValues, numbers: Index, fitted: In
             if apart < SIMILAR**2 and np.array_equal(both, seen[other]) and (numbers[one] != numbers[other]).any():
                 (alike if apart < NEARLY**2 else similar).append(np.stack([one, other]))
     if similar:
-        part = components(np.array([site[pair[:, 0]] for pair in [*similar, *alike]]).T, J)[site]
-        own = {p: _agree_alone(part == p, values / deviation, labels, J) for p in {int(part[x[0, 0]]) for x in similar}}
-        alike += [pair for pair in similar if own[int(part[pair[0, 0]])]]
-    return _join(numbers, [numbers[pair] for pair in alike])
+        alike += choose_copies(similar, alike, values / deviation, labels, site, J)
+    return join(numbers, [numbers[pair] for pair in alike]) if alike else numbers
 
 
 def _group_by_atoms(labels: Index, offsets: Index) -> list[list[Index]]:
@@ -217,33 +181,6 @@ def _group_by_atoms(labels: Index, offsets: Index) -> list[list[Index]]:
         if (np.diff(labels[own]) > 0).all():
             found.setdefault(labels[own].tobytes(), []).append(own)
     return [sites for sites in found.values() if len(sites) > 1]
-
-
-def _agree_alone(members: Flags, values: Array, labels: Index, J: int) -> bool:
-    """Whether sites agree better than chance allows, and with each other only; `values` in deviations between sites."""
-    number, others = (np.bincount(labels[which], minlength=int(labels.max()) + 1) for which in (members, ~members))
-    held, shared = number > 1, (number > 1) & (others > 0)
-    centre, elsewhere = (
-        sum_by_atom(np.where(which[:, None], values, 0.0), labels) / np.maximum(n, 1)[:, None]
-        for which, n in ((members, number), (~members, others))
-    )
-    free = number[held].sum() - held.sum()
-    apart = np.square(values - centre[labels])[members & held[labels]].mean(axis=1).sum() / free
-    # columns may all say the same: no more numbers are taken for independent than there are columns, or atoms
-    independent = free * max(values.shape[1] / held.sum(), 1.0)
-    if scipy.special.chdtr(independent, independent * apart) > BY_CHANCE / J**2:
-        return False
-    if shared.sum() < held.sum() / 2:
-        return True
-    off = np.square(centre - elsewhere)[shared].mean()
-    return bool(off > ASTRAY * (apart * np.mean(1 / number[shared]) + np.mean(1 / others[shared])))
-
-
-def _noise(matching: Matching, values: Array) -> Array:
-    """Deviation of values about atoms that move: few of one atom are of one time."""
-    [family] = matching.families.values()
-    assert isinstance(family, Drift)
-    return np.sqrt(np.broadcast_to(np.asarray(family.noise, dtype=np.float64), values.shape[1:]))
 
 
 def _deviation(values: Array, seen: Flags, labels: Index, once: Flags) -> Array:

@@ -19,7 +19,7 @@ from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Flags, Index, Stack, group_of_values
 from modelweld.errors import DuplicateWarning, Finding
 from modelweld.fit.screening.distances import FEWEST_SITES, MAD_TO_DEVIATION
-from modelweld.fit.screening.duplicates import components
+from modelweld.fit.screening.near_duplicates import components
 
 ROWS_BY_CHANCE = 1e-3
 """Probability that any two sites of a fusion come as close by chance as models of the same rows do."""
