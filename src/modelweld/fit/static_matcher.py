@@ -22,7 +22,7 @@ from modelweld.errors import ConvergenceWarning, Finding, InputError
 from modelweld.families.real_values import Gaussian
 from modelweld.families.registry import misfit_error
 from modelweld.fit.engines.choice import engine_for
-from modelweld.fit.engines.engine import Reference
+from modelweld.fit.engines.sweep_engines import Reference
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.screening import screens
 from modelweld.fit.screening.duplicates import duplicates

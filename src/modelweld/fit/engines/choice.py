@@ -15,7 +15,7 @@ from modelweld.core.prior import Prior
 from modelweld.core.values import Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import is_compilable, names_candidates
-from modelweld.fit.engines.engine import Compiled, Engine, Reference, Sparse
+from modelweld.fit.engines.sweep_engines import Compiled, Engine, Reference, Sparse
 
 COMPILED_FROM = 2_000_000
 """Local parameters x largest group x dimensions from which the compiled sweep is used. Below, plain numpy takes a

@@ -28,7 +28,7 @@ from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Index, Stack, arrange
 from modelweld.families import Family
 from modelweld.fit.engines.choice import engine_for, engine_of
-from modelweld.fit.engines.engine import Compiled, Engine
+from modelweld.fit.engines.sweep_engines import Compiled, Engine
 from modelweld.fit.search.moves import LARGEST_TABLE, PATIENCE, dissolve, merge, merge_and_split
 from modelweld.fit.search.split_rules import (
     believable,
