@@ -81,19 +81,15 @@ NEW: dict[str, dict[str, Any]] = {
 }
 """Case f: generators on which nothing was chosen; what differs from `Population()`."""
 
+SPLIT: dict[str, Any] = {**FEW, "D": 2, "fit": "kmeans", "surplus": 3, "sizes": (3, 5, 10)}
+
 OVERSPLIT: dict[str, dict[str, Any]] = {
-    "KMeans k+3, D=2": {
-        **FEW,
-        "D": 2,
-        "apart": 6.0,
-        "concentration": 1.0,
-        "fit": "kmeans",
-        "surplus": 3,
-        "sizes": (3, 5, 10),
-    },
+    "KMeans k+3, D=2": {**SPLIT, "apart": 6.0, "concentration": 1.0},
     "MiniBatchKMeans k+3": {"fit": "minibatch", "surplus": 3},
     "one population, k+2": {**ONE, "surplus": 2},
     "one population, KMeans k+2": {**ONE, "fit": "kmeans", "surplus": 2},
+    "KMeans k+3 of 4, D=2": {**SPLIT, "K": 4, "held": (4, 4), "apart": 8.0},
+    "KMeans k+3 of 4-6, D=2": {**SPLIT, "K": 6, "held": (4, 6), "apart": 6.0, "shift": 0.4},
 }
 """Case g."""
 
