@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 from modelweld import BetaBernoulli, InputError, fuse, read
 from modelweld.kinds import gp_natural as natural
 from modelweld.kinds.gp_natural import evidence
-from modelweld.kinds.gp_predictors import NAMES, Committee, Kernel, SparseGP
+from modelweld.kinds.gp_predictors import NAMES, Kernel, SparseGP
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.libraries import write
 from modelweld.libraries.processes import FEWEST_ROWS
@@ -134,7 +134,7 @@ def test_sites_of_different_regions_are_joined(rng):
         return np.sqrt(np.mean((model.predict(X) - function(X)) ** 2))
 
     alone = min(map(error, sites))
-    fused = {how: error(fusion.model(how=how)) for how in ("natural", "spahm", "rbcm")}
+    fused = {how: error(fusion.model(how=how)) for how in ("natural", "spahm")}
     assert max(fused.values()) < alone / 2
     assert fused["natural"] == min(fused.values())
     # few atoms expected: points of all regions are matched by their values alone, and averages lie between regions
@@ -173,7 +173,7 @@ def test_many_points_of_a_smooth_process_do_no_harm(rng):
     assert np.mean((fused.predict(X) - function(X)) ** 2) < worst
 
 
-# --- the paper's way, and committees
+# --- the paper's way
 
 
 def test_matched_values_are_averaged_and_known_better(rng):
@@ -196,32 +196,6 @@ def test_without_covariances_the_papers_way_is_left(rng):
     assert np.allclose(fusion.model().predict(X), write(full).predict(X), atol=1e-5)
     with pytest.raises(InputError, match=r"'natural' needs the covariances.*how='spahm' does without"):
         fusion.model(how="natural")
-
-
-def test_a_committee_of_one_prior_is_the_published_machine(rng):
-    gps = [write(read(exact(*drawn(rng, 40, low, low + 3)), points=8)) for low in (-3.0, 0.0)]
-    X, s = np.linspace(-4, 4, 20)[:, None], 2.0
-    precision, linear, total = np.zeros(20), np.zeros(20), np.zeros(20)
-    for gp in gps:
-        m, v = gp.latent(X)
-        beta = 0.5 * (np.log(s) - np.log(v))
-        precision, linear, total = precision + beta / v, linear + beta * m / v, total + beta
-    precision += (1 - total) / s
-    mean, variance = Committee(gps).latent(X)
-    assert np.allclose(variance, 1 / precision)
-    assert np.allclose(mean, linear / precision)
-
-
-def test_committees_are_written_and_not_fused_again(rng):
-    sites = [read(exact(*drawn(rng, 40)), points=8) for _ in range(3)]
-    fusion = fuse(sites)
-    found = fusion.model(how="rbcm")
-    assert isinstance(found, Committee)
-    assert len(found.members) == 3
-    with pytest.raises(InputError, match="committee cannot be fused"):
-        fuse([fusion.parameters("rbcm"), sites[0]])
-    with pytest.raises(InputError, match="Committee cannot be read"):
-        read(found)
 
 
 # --- what leaves a site

@@ -82,7 +82,7 @@ def repeat(seed: int, size: Size) -> dict[str, Any]:
         "spahm": fusion.model(how="spahm"),
         "bcm": Experts(sites, "bcm"),
         "poe": Experts(sites, "poe"),
-        "rbcm": fusion.model(how="rbcm"),
+        "rbcm": Experts(sites, "rbcm"),
         "natural": natural,
         "natural, learned": on(complete(learned._fit.array("inputs"), points, natural.kernel), factors, natural),
         "natural, k-means": on(centres(points / scales, len(natural.inputs)) * scales, factors, natural),

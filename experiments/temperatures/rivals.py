@@ -31,12 +31,13 @@ class Experts:
 
     - ``"poe"``, the generalised product of experts (Cao and Fleet, 2014): beta is the gain of information, summing to
       one, and the members' priors are not taken out (rest = 0, no prior of its own);
-    - ``"bcm"``, the Bayesian committee machine (Tresp, 2000): beta = 1, priors taken out (rest = 1) and one put in.
+    - ``"bcm"``, the Bayesian committee machine (Tresp, 2000): beta = 1, priors taken out (rest = 1) and one put in;
+    - ``"rbcm"``, the robust one (Deisenroth and Ng, 2015): the same, with beta the gain of information.
 
-    The members' priors have mean zero; their variances s_j differ, s is their median, as in modelweld's robust machine.
+    The members' priors have mean zero; their variances s_j differ, s is their median.
     """
 
-    def __init__(self, members: Sequence[SparseGP], rule: Literal["poe", "bcm"]) -> None:
+    def __init__(self, members: Sequence[SparseGP], rule: Literal["poe", "bcm", "rbcm"]) -> None:
         self.members, self.rule = list(members), rule
         self.noise = float(np.mean([gp.noise for gp in members]))
 
@@ -45,13 +46,13 @@ class Experts:
         prior = np.array([gp.kernel.outputscale for gp in self.members])[:, None]
         mean, variance = np.moveaxis(np.array([gp.latent(X) for gp in self.members]), 1, 0)
         variance = np.clip(variance, SMALLEST_SHARE * prior, prior)
-        if self.rule == "bcm":
-            precision = 1 / np.median(prior) + (1 / variance - 1 / prior).sum(axis=0)
-            linear = (mean / variance).sum(axis=0)
-        else:
-            beta = 0.5 * np.log(prior / variance) + np.finfo(float).tiny  # nobody knows anything: all alike
+        beta = np.ones_like(variance) if self.rule == "bcm" else 0.5 * np.log(prior / variance)
+        if self.rule == "poe":
+            beta = beta + np.finfo(float).tiny  # nobody knows anything: all alike
             beta /= beta.sum(axis=0)
-            precision, linear = (beta / variance).sum(axis=0), (beta * mean / variance).sum(axis=0)
+        precision, linear = (beta / variance).sum(axis=0), (beta * mean / variance).sum(axis=0)
+        if self.rule != "poe":
+            precision += 1 / np.median(prior) - (beta / prior).sum(axis=0)
         expected = linear / precision
         return (expected, np.sqrt(1 / precision + self.noise)) if return_std else expected
 

@@ -6,8 +6,6 @@ sites' factors together are the data of one Gaussian process: its kernel and mea
 probable (`learned`), and its posterior at the fused inputs, by the variational bound (Titsias, 2009), is
 the fused model.
 
-A committee of sparse Gaussian processes as one LocalModel: all members' points, a kernel per member.
-
 The kernel and mean under which what all sites' data said is most probable. No data is needed.
 
 A factor y = R f(Z) + e (see `natural`) has a Gaussian density under every kernel, in closed form. How fast the
@@ -19,8 +17,7 @@ what the inputs cannot follow for noise and finds the function too smooth (exper
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +26,6 @@ import scipy
 from modelweld.core.values import Array, Index, offsets_of
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.gp_predictors import NAMES, Kernel, SparseGP, whiten
-from modelweld.kinds.kind import Facts, lay_out
-from modelweld.kinds.layout import whole
 
 SMALLEST_SHARE = 1e-8
 """Of a prior variance that a site can leave: one ten-thousandth of its deviation, far below what data tell. Where
@@ -157,79 +152,19 @@ def averages(sites: Sequence[SparseGP], labels: Index) -> tuple[Array, Array, Ar
     return inputs, values, number, left / max(len(u) - K, 1)
 
 
-def committee(sites: Sequence[SparseGP], facts: Facts) -> LocalModel:
-    """Members one below the other; `facts` has their kernels and how many points each has."""
-    arrays = {
-        "inputs": np.concatenate([gp.inputs for gp in sites]),
-        "values": np.concatenate([gp.values for gp in sites]),
-        "covariance": scipy.linalg.block_diag(*(gp.covariance for gp in sites)),
-        "lengthscales": np.stack([gp.kernel.lengthscales for gp in sites]),
-        "outputscale": np.array([gp.kernel.outputscale for gp in sites]),
-        "noise": np.array([gp.noise for gp in sites]),
-        "mean": np.array([gp.mean for gp in sites]),
-    }
-    names = sites[0].feature_names_in_
-    return LocalModel(
-        **lay_out(arrays, arrays_of_kind("member"), ("inputs", "values"), "point", feature=names),
-        kind="sparse-gp",
-        facts={**facts, "members": [len(gp.values) for gp in sites], "kernels": [gp.kernel.name for gp in sites]},
-    )
-
-
-def arrays_of_kind(*member: str) -> dict[str, tuple[str, ...]]:
-    """Axes of the arrays of a process, or of a committee, which has a kernel per `member`."""
-    return {
-        "inputs": ("point", "feature"),
-        "values": ("point",),
-        "covariance": ("point", "point"),
-        "lengthscales": (*member, "feature"),
-        **dict.fromkeys(("outputscale", "noise", "mean"), member),
-    }
-
-
-def members(model: LocalModel) -> list[SparseGP]:
-    """The processes of a committee, or the one that a site sent; values without covariance are taken as known."""
+def process_of(model: LocalModel) -> SparseGP:
+    """The process that a site sent; values without covariance are taken as known."""
     arrays = {name: np.asarray(array) for name, array in model.arrays.items()}
-    sizes: list[int] = model.facts.get("members", [len(arrays["values"])])
-    kernels: list[str] = model.facts.get("kernels", [model.facts.get("kernel")])
-    if "members" not in model.facts:
-        arrays |= {name: arrays[name][None] for name in ("lengthscales", "outputscale", "mean", "noise")}
-        arrays.setdefault("covariance", np.zeros((sizes[0], sizes[0])))
-    spans = [slice(a, b) for a, b in pairwise(offsets_of(sizes).tolist())]
-    return [
-        SparseGP(
-            arrays["inputs"][own],
-            arrays["values"][own],
-            arrays["covariance"][own, own],
-            Kernel(arrays["lengthscales"][j], float(arrays["outputscale"][j]), name),
-            mean=float(arrays["mean"][j]),
-            noise=float(arrays["noise"][j]),
-            feature_names_in_=feature_names(model),
-        )
-        for j, (own, name) in enumerate(zip(spans, kernels, strict=True))
-    ]
-
-
-def feature_names(model: LocalModel) -> tuple[str, ...] | None:
-    """Names of the features, if the site spelt them out."""
-    names = model.coordinates.get("feature")
-    return None if names is None else tuple(names)
-
-
-def committee_facts(model: LocalModel) -> dict[str, Callable[[object], bool]]:
-    """What a committee must state, and how to tell whether it makes sense."""
-    points, scales = model.sizes.get("point", 0), np.shape(model.arrays.get("outputscale", ()))
-    given = model.facts["members"]
-
-    def sizes(fact: object) -> bool:
-        return isinstance(fact, (list, tuple)) and all(map(whole, fact)) and sum(fact) == points
-
-    def kernels(fact: object) -> bool:
-        if not isinstance(fact, (list, tuple)) or (len(fact),) != scales or len(fact) != len(given):
-            return False
-        return all(isinstance(name, str) and name in NAMES for name in fact)
-
-    return {"members": sizes, "kernels": kernels}
+    M, names = len(arrays["values"]), model.coordinates.get("feature")
+    return SparseGP(
+        arrays["inputs"],
+        arrays["values"],
+        arrays.get("covariance", np.zeros((M, M))),
+        Kernel(arrays["lengthscales"], float(arrays["outputscale"]), model.facts["kernel"]),
+        mean=float(arrays["mean"]),
+        noise=float(arrays["noise"]),
+        feature_names_in_=None if names is None else tuple(names),
+    )
 
 
 LEAST_INFORMATIVE = 0.1

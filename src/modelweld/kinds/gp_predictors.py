@@ -1,11 +1,11 @@
-"""Predictors: a Gaussian process known by its values at inducing inputs, and a committee of such.
+"""A Gaussian process known by its values at inducing inputs: kernels, and predictions.
 
 Covariance functions of Gaussian processes, one lengthscale per feature, with slopes for learning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeGuard, overload
@@ -134,59 +134,8 @@ def whiten(K: Array) -> Whitened:
     return Whitened(vectors * roots, vectors / roots)
 
 
-class _Predictor:
-    """`predict` in the manner of scikit-learn, from means and variances of the function."""
-
-    noise: float
-    feature_names_in_: tuple[str, ...] | None
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features."""
-        raise NotImplementedError
-
-    def latent(self, X: Array) -> tuple[Array, Array]:
-        """Means and variances of the function itself."""
-        raise NotImplementedError
-
-    @overload
-    def predict(self, X: ArrayLike | DataFrame, return_std: Literal[False] = False) -> Array: ...
-
-    @overload
-    def predict(self, X: ArrayLike | DataFrame, return_std: Literal[True]) -> tuple[Array, Array]: ...
-
-    def predict(self, X: ArrayLike | DataFrame, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """Expected responses and, if asked for, standard deviations of new responses, their noise included.
-
-        Parameters
-        ----------
-        X : array (rows, features) or DataFrame
-            Where. Columns of a DataFrame are found by name where the sites named their features.
-        return_std : bool
-            Whether standard deviations are wanted, too.
-        """
-        mean, variance = self.latent(self._rows(X))
-        return (mean, np.sqrt(variance + self.noise)) if return_std else mean
-
-    def _rows(self, X: ArrayLike | DataFrame) -> Array:
-        names = self.feature_names_in_
-        if names is not None and _has_columns(X):
-            missing = [name for name in names if name not in X.columns]
-            if missing:
-                raise InputError(f"X must have the columns {list(names)}; it lacks {missing}.")
-            X = X[list(names)]
-        rows = np.asarray(X, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self.n_features_in_:
-            raise InputError(f"X must have {self.n_features_in_} columns; found shape {rows.shape}.")
-        return rows
-
-
-def _has_columns(X: object) -> TypeGuard[DataFrame]:
-    return hasattr(X, "columns")
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class SparseGP(_Predictor):
+class SparseGP:
     """A Gaussian process f ~ GP(mean, kernel) of which f(inputs) ~ N(values, covariance) is known.
 
     Parameters
@@ -259,54 +208,37 @@ class SparseGP(_Predictor):
         variance = self.kernel.outputscale - (k * (k - k @ B)).sum(axis=1)
         return self.mean + k @ a, np.maximum(variance, 0.0)
 
+    @overload
+    def predict(self, X: ArrayLike | DataFrame, return_std: Literal[False] = False) -> Array: ...
 
-class Committee(_Predictor):
-    """Robust Bayesian committee machine of sparse Gaussian processes (Deisenroth and Ng, 2015).
+    @overload
+    def predict(self, X: ArrayLike | DataFrame, return_std: Literal[True]) -> tuple[Array, Array]: ...
 
-    Every member speaks with weight beta_j(x) = (log prior variance - log posterior variance) / 2, so that a
-    member without data near x has no influence there:
+    def predict(self, X: ArrayLike | DataFrame, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Expected responses and, if asked for, standard deviations of new responses, their noise included.
 
-        1 / Var f(x) = 1 / s + sum_j beta_j (1 / Var_j f(x) - 1 / s_j),
-        E f(x) / Var f(x) = m / s + sum_j beta_j (E_j f(x) / Var_j f(x) - m_j / s_j),
+        Parameters
+        ----------
+        X : array (rows, features) or DataFrame
+            Where. Columns of a DataFrame are found by name where the sites named their features.
+        return_std : bool
+            Whether standard deviations are wanted, too.
+        """
+        mean, variance = self.latent(self._rows(X))
+        return (mean, np.sqrt(variance + self.noise)) if return_std else mean
 
-    with the members' own prior means m_j and variances s_j, and medians of these for m and s. Where all members have
-    the same prior this is the machine as published.
+    def _rows(self, X: ArrayLike | DataFrame) -> Array:
+        names = self.feature_names_in_
+        if names is not None and _has_columns(X):
+            missing = [name for name in names if name not in X.columns]
+            if missing:
+                raise InputError(f"X must have the columns {list(names)}; it lacks {missing}.")
+            X = X[list(names)]
+        rows = np.asarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features_in_:
+            raise InputError(f"X must have {self.n_features_in_} columns; found shape {rows.shape}.")
+        return rows
 
-    Parameters
-    ----------
-    members : sequence of SparseGP
-        At least one.
 
-    Examples
-    --------
-    >>> gp = SparseGP(np.zeros((1, 1)), np.array([3.0]), np.eye(1), Kernel(np.ones(1), 4.0))
-    >>> Committee([gp]).predict([[99.0]]).tolist()
-    [0.0]
-    """
-
-    def __init__(self, members: Sequence[SparseGP]) -> None:
-        self.members = list(members)
-        self.noise = float(np.mean([gp.noise for gp in members]))
-        self.feature_names_in_ = members[0].feature_names_in_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features."""
-        return self.members[0].n_features_in_
-
-    def __repr__(self) -> str:
-        return f"<Committee of {len(self.members)} SparseGPs>"
-
-    def latent(self, X: Array) -> tuple[Array, Array]:
-        """Means and variances of the function itself."""
-        s = float(np.median([gp.kernel.outputscale for gp in self.members]))
-        precision = np.full(len(X), 1 / s)
-        linear = precision * float(np.median([gp.mean for gp in self.members]))
-        for gp in self.members:
-            prior = gp.kernel.outputscale
-            mean, variance = gp.latent(X)
-            variance = np.clip(variance, SMALLEST_EIGENVALUE * prior, prior)
-            beta = 0.5 * np.log(prior / variance)
-            precision += beta * (1 / variance - 1 / prior)
-            linear += beta * (mean / variance - gp.mean / prior)
-        return linear / precision, 1 / precision
+def _has_columns(X: object) -> TypeGuard[DataFrame]:
+    return hasattr(X, "columns")

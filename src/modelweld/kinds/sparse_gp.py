@@ -2,8 +2,7 @@
 
 Arrays: `inputs (point, feature)`, `values (point)` and `covariance (point, point)`, mean and covariance of the function
 at the inputs; `lengthscales (feature)`, `outputscale`, `noise` (the responses' variance) and `mean` of the process,
-which belong to no set. Points are matched by inputs and values side by side; all else is auxiliary. A committee
-(`how="rbcm"`) has the points of all its members, and kernels with one row per member.
+which belong to no set. Points are matched by inputs and values side by side; all else is auxiliary.
 """
 
 from __future__ import annotations
@@ -20,20 +19,17 @@ from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.gp_natural import (
     LEAST_INFORMATIVE,
-    arrays_of_kind,
     averages,
-    committee,
-    committee_facts,
     common,
     complete,
     factor_of,
     have_same_kernel,
     learn_kernel,
-    members,
     observations,
+    process_of,
     project,
 )
-from modelweld.kinds.gp_predictors import NAMES, Committee, Kernel, SparseGP
+from modelweld.kinds.gp_predictors import NAMES, Kernel, SparseGP
 from modelweld.kinds.kind import Facts, Kind, Points, common_facts, concatenate, keep_arrays, lay_out
 from modelweld.kinds.layout import Layout
 
@@ -49,9 +45,17 @@ HOWS = {
         "fused inputs and values taken for observations, with the scatter of matched values, divided by their "
         "number, for noise"
     ),
-    "rbcm": "a committee of the sites' own processes",
 }
 """Ways to make fused parameters, the default first."""
+
+ARRAYS = {
+    "inputs": ("point", "feature"),
+    "values": ("point",),
+    "covariance": ("point", "point"),
+    "lengthscales": ("feature",),
+    **dict.fromkeys(("outputscale", "noise", "mean"), ()),
+}
+"""Axes of all arrays."""
 
 SMALLEST_SCATTER = 1e-10
 """Variance of matched values, relative to that of the function, if they coincide or none are matched."""
@@ -116,7 +120,7 @@ def sparse_gp(
     kernels = {"lengthscales": scales, "outputscale": outputscale, "noise": noise, "mean": mean}
     arrays = {"inputs": Z, "values": u, **known, **kernels}
     return LocalModel(
-        **lay_out(arrays, arrays_of_kind(), ("inputs", "values"), "point", feature=features),
+        **lay_out(arrays, ARRAYS, ("inputs", "values"), "point", feature=features),
         site=site,
         kind="sparse-gp",
         facts={"class": WRITTEN, **(facts or {}), "kernel": kernel},
@@ -142,25 +146,20 @@ class SparseProcess(Kind):
     marginal = False
 
     def layout(self, model: LocalModel) -> Layout:
-        """What a process must look like, or a committee of them, which has a kernel per member."""
-        one = ("member",) if "members" in model.facts else ()
-        arrays = arrays_of_kind(*one)
+        """What a process must look like."""
         return Layout(
             sets=("point",),
-            arrays=arrays,
-            needed=tuple(name for name in arrays if one or name != "covariance"),
+            arrays=ARRAYS,
+            needed=tuple(name for name in ARRAYS if name != "covariance"),
             positive=("lengthscales", "outputscale"),
             not_negative=("noise",),
             divisors=("lengthscales", "outputscale"),
             spreads=("covariance",),
-            facts=committee_facts(model) if one else {"kernel": lambda fact: fact in NAMES},
+            facts={"kernel": lambda fact: fact in NAMES},
         )
 
     def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
-        """Covariances only if all sites send them; committees are refused."""
-        for j, model in enumerate(models):
-            if "members" in model.facts:
-                raise InputError(f"site {model.site or j}: a committee cannot be fused again; fuse its members.")
+        """Covariances only if all sites send them."""
         if len({"covariance" in m.arrays for m in models}) == 1:
             return list(models)
         return [keep_arrays(m, set(m.arrays) - {"covariance"}) for m in models]
@@ -180,7 +179,7 @@ class SparseProcess(Kind):
         ----------
         fusion : FitResult
             Of sparse Gaussian processes.
-        how : {"natural", "spahm", "rbcm"}
+        how : {"natural", "spahm"}
             See `HOWS`.
         kernel : {"auto", "learned", "median"}
             Learned from what the sites sent, or medians of the sites' own. ``"auto"`` learns it unless all sites have
@@ -195,10 +194,8 @@ class SparseProcess(Kind):
             )
         # in an order that does not depend on that of arrival, so that sums are the same to the last bit
         order = sorted(range(len(fusion.models)), key=lambda j: _content(fusion.models[j]))
-        sites = [gp for j in order for gp in members(fusion.models[j])]
+        sites = [process_of(fusion.models[j]) for j in order]
         facts = {**common_facts(fusion.models), "class": WRITTEN, "version": ""}
-        if how == "rbcm":
-            return committee(sites, facts)
         labels = np.concatenate([fusion.labels[j] for j in order])
         shared, mean = common(sites)
         inputs, values, number, scatter = averages(sites, labels)
@@ -255,12 +252,6 @@ def record(gp: SparseGP, facts: Facts | None = None) -> LocalModel:
         features=gp.feature_names_in_,
         facts=facts,
     )
-
-
-def predictor(model: LocalModel) -> SparseGP | Committee:
-    """What predicts, from parameters."""
-    found = members(model)
-    return Committee(found) if "members" in model.facts else found[0]
 
 
 def _content(model: LocalModel) -> tuple[bytes, ...]:

@@ -21,8 +21,9 @@ import sklearn
 from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.gp_predictors import Committee, SparseGP
-from modelweld.kinds.sparse_gp import predictor, record, sparse_gp
+from modelweld.kinds.gp_natural import process_of
+from modelweld.kinds.gp_predictors import SparseGP
+from modelweld.kinds.sparse_gp import record, sparse_gp
 
 SMOOTHNESS = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52", float("inf"): "rbf"}
 """Matern's nu -> kernel."""
@@ -134,9 +135,9 @@ def _name(shape: Any) -> str:
     return SMOOTHNESS[nu]
 
 
-def write_sklearn(local: LocalModel, like: str) -> SparseGP | Committee:
-    """A SparseGP, or with ``how="rbcm"`` a Committee of such: both predict like scikit-learn's regressors."""
-    return predictor(local)
+def write_sklearn(local: LocalModel, like: str) -> SparseGP:
+    """A SparseGP, which predicts like scikit-learn's regressors."""
+    return process_of(local)
 
 
 def read_gpytorch(
