@@ -75,7 +75,7 @@ def merge(sums: Any, *, origin: Array, prior: Prior, seed: int = 0) -> Merged:
     family = Gaussian(mean=origin, noise=variance, spread=variance, origin=origin, floor=NOISE_FLOOR * variance)
     family = family.update(np.concatenate(rows))
     summaries = [
-        Summary(np.arange(len(r)), frame["count"].to_numpy(), r, family, int(frame["count"].sum()), 0.0)
+        Summary(np.arange(len(r)), frame["count"].to_numpy(), r, int(frame["count"].sum()), 0.0)
         for r, frame in zip(rows, shards.values(), strict=True)
     ]
     centre = Centre(summaries, np.arange(len(shards)), family, prior, np.sort(sizes))

@@ -95,7 +95,7 @@ def test_merging_two_shards_is_the_best_of_all_merges(seed):
         sites += [v for v, h in zip(values, held, strict=True) if h]
         numbers += [np.array(h) + 3 * s for h in held if h]
         rows = sum_by_atom(family.rows(np.concatenate(values)), np.concatenate(held).astype(np.int64), 3)
-        summaries.append(Summary(np.arange(3), counts, rows, family, int(counts.sum()), 0.0))
+        summaries.append(Summary(np.arange(3), counts, rows, int(counts.sum()), 0.0))
     stack, prior, labels = stack_arrays(sites), BetaBernoulli(), np.concatenate(numbers)
 
     def flat(joined):

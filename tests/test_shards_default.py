@@ -6,19 +6,18 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld import BetaBernoulli, Directions, Gaussian, LocalModel, Scatter, simulate
+from modelweld import Directions, LocalModel, Scatter, simulate
 from modelweld.core.board import Board
 from modelweld.core.family import with_fields
-from modelweld.core.prior import Fragments
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import DuplicateWarning, InputError, OutlierWarning
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.inputs.sets import stack_of
 from modelweld.shards import fuse_shards, group_sites
-from modelweld.shards.centre import Centre, join
+from modelweld.shards.centre import Centre
 from modelweld.shards.default_call import learn
 from modelweld.shards.engine import Here
-from modelweld.shards.shard import relabel, restate, summary_of
+from modelweld.shards.shard import restate, summary_of
 from sharded import TABLE
 
 TOLERANCE = 0.05
@@ -109,50 +108,6 @@ def centre_of(name, seed=0):
     centre.gather()
     assert centre.objective() == pytest.approx(fused.objective, abs=1e-6)
     return engine, centre
-
-
-def replace_labels(engine, centre, s, place):
-    """A shard's atoms at other places of the centre."""
-    engine.labels[s], summary = relabel(engine.held[s], engine.labels[s], place, centre.family)
-    centre.adopt(s, summary, summary.place)
-
-
-@pytest.mark.parametrize("name", ["gaussian", "gaussian, standard errors", "counts", "directions"])
-def test_atoms_that_were_parted_are_joined_again(name):
-    engine, centre = centre_of(name)
-    best, K = centre.objective(), len(centre.counts)
-    s = 0  # every value of this shard's first atom becomes an atom of its own, to be joined in several rounds
-    [i] = np.flatnonzero(centre.places[s] == 0)
-    own = engine.labels[s].copy()
-    members = np.flatnonzero(own == i)[:6]
-    own[members[1:]] = own.max() + 1 + np.arange(len(members) - 1)
-    engine.labels[s] = own
-    place = np.concatenate([centre.places[s], K + np.arange(len(members) - 1)])
-    replace_labels(engine, centre, s, place)
-    centre.gather()
-    assert centre.objective() < best - 1
-    before = centre.objective()
-    assert join(engine, centre) == len(members) - 1
-    assert centre.objective() > before
-    assert centre.objective() == pytest.approx(best, abs=1e-6)
-    assert len(centre.counts) == K
-
-
-def test_atoms_that_a_site_holds_both_of_are_not_joined_unless_in_fragments():
-    rng = np.random.default_rng(0)
-    sites = [np.array([[0.0], [0.01]]) + rng.normal(0, 1, (2, 1)) for _ in range(8)]
-    family = Gaussian(mean=0.0, noise=1.0, spread=100.0, learning="nothing")
-    engine = Here([sites], family=family)
-    engine.labels = [np.tile([0, 1], 8)]
-    for fragments, joined in ((None, 0), (Fragments(0.45), 1)):
-        summaries = [summary_of(engine.held[0], engine.labels[0], family)]
-        sizes = np.full(8, 2)
-        centre = Centre(summaries, np.arange(1), family, BetaBernoulli(), sizes, fragments)
-        before = centre.objective()
-        assert join(engine, centre) == joined
-        assert (centre.objective() > before) == bool(joined)
-        board = Board([engine.held[0].stack], [family], BetaBernoulli(), fragments, engine.labels[0].copy())
-        assert centre.objective() == pytest.approx(board.objective(), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["shares", "proportions", "rates", "directions, weights"])

@@ -3,8 +3,8 @@
 1. Every shard is fused where it lies, as `fuse` fuses its sites, and sends its atoms up as sums of rows (sufficient
    statistics of the family).
 2. The centre merges shards by these sums, by the exact gain of the one objective (`modelweld.shards.centre`).
-3. Polish: sweeps over all sites given the atoms of all shards, hyperparameters learned in between, and moves that join
-   atoms, until nothing raises the objective.
+3. Polish: sweeps over all sites given the atoms of all shards, hyperparameters learned in between, until nothing
+   changes.
 
 All shards sweep at once, against sums that are a little stale by the time they answer. So a shard's new matching is
 only a *proposal*: the centre goes through them in an order that depends on content alone, takes those that raise the
@@ -40,7 +40,7 @@ from modelweld.fit.static_matcher import default_prior
 from modelweld.inputs.local_model import LocalModel
 from modelweld.progress import Progress, progress_to, report_progress
 from modelweld.request import Request, Screens
-from modelweld.shards.centre import Centre, join
+from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here, OnDask
 from modelweld.shards.fit import Learned, Survey, fuse_shard, learn_here, propose, survey
 from modelweld.shards.shard import Source, Summary, restate, summary_of
@@ -193,7 +193,7 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
     check_request(request, sweeps)
     surveys: list[Survey] = engine.ask_all(survey)
     check_alike(surveys)
-    everyone, moving = range(engine.shards), plan.search != "plain"
+    everyone = range(engine.shards)
     turn = np.array(sorted(everyone, key=lambda s: surveys[s].mark))
     prior = default_prior(request.prior, sum(x.sites for x in surveys))
     errors, once = any(x.errors for x in surveys), any(x.once for x in surveys)
@@ -224,7 +224,7 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
     if centre.changing and sweeps:
         learn(engine, centre)
         trace.append(("learning", centre.objective()))
-    rounds, changed, settle_groups = [], [], False
+    rounds, changed = list[int](), list[int]()
     for t in range(1, sweeps + 1):
         report_progress("polishing", t - 1, sweeps)
         passes, moved = polish(engine, centre, (request.seed, t))
@@ -232,10 +232,7 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
         changed.append(moved)
         trace.append((f"sweep {t}", centre.objective()))
         if not moved:
-            settle_groups = not (moving and join(engine, centre))
-            if settle_groups:
-                break
-            trace.append((f"moves {t}", centre.objective()))
+            break
         learn(engine, centre)
         trace.append((f"learning {t}", centre.objective()))
     return _finish(
@@ -245,7 +242,7 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
         trace=tuple(trace),
         rounds=tuple(rounds),
         changed=tuple(changed),
-        converged=settle_groups,
+        converged=changed[-1:] == [0],
         reasons=tuple(reasons),
         aside=tuple(x.aside for x in learned),
         duplicates=tuple(x.duplicates for x in learned),

@@ -187,8 +187,6 @@ class Summary:
         Number of sites that hold each.
     rows : array (K, k)
         Sums of the rows of their values.
-    family : Family
-        What the rows were made with.
     values : int
         How many values there are: more than sites at atoms where sites hold atoms in fragments.
     ways : float
@@ -199,7 +197,6 @@ class Summary:
     place: Index
     counts: Index
     rows: Array
-    family: Family
     values: int
     ways: float
 
@@ -214,7 +211,7 @@ def summarise(shard: Shard, labels: Index, numbers: Index, family: Family) -> tu
     held, fragments = np.unique(own * J + group_of_values(stack.offsets), return_counts=True)
     counts = np.bincount(held // max(J, 1), minlength=len(place))
     ways = float(scipy.special.gammaln(fragments[fragments > 1] + 1.0).sum())
-    return labels, Summary(place, counts, _sums(stack, own, len(place), family), family, len(own), ways)
+    return labels, Summary(place, counts, _sums(stack, own, len(place), family), len(own), ways)
 
 
 def restate(shard: Shard, labels: Index, family: Family) -> Array:
@@ -225,12 +222,7 @@ def restate(shard: Shard, labels: Index, family: Family) -> Array:
 
 def summary_of(shard: Shard, labels: Index, family: Family) -> Summary:
     """The shard's matching as it is, by this family."""
-    return relabel(shard, labels, np.arange(int(labels.max(initial=-1)) + 1), family)[1]
-
-
-def relabel(shard: Shard, labels: Index, place: Index, family: Family) -> tuple[Index, Summary]:
-    """The same matching with each of the shard's atoms at a `place` of the centre's; several at one become one."""
-    return summarise(shard, labels, place[labels[labels >= 0]], family)
+    return summarise(shard, labels, labels[labels >= 0], family)[1]
 
 
 def _sums(stack: Stack, labels: Index, K: int, family: Family) -> Array:

@@ -32,14 +32,13 @@ class ShardFusion(SlimFusion):
     changing : bool
         Whether rows depend on hyperparameters.
     trace : tuple of (str, float)
-        The objective after each stage: "shards", "merge", then "sweep 1", "learning 1", ..., "moves 3" where atoms were
-        joined; it never falls.
+        The objective after each stage: "shards", "merge", then "sweep 1", "learning 1", ...; it never falls.
     rounds : tuple of int
         How many rounds each polishing sweep took: 1 where all proposals were taken at once.
     changed : tuple of int
         How many shards changed in each polishing sweep.
     converged : bool
-        Whether the last sweep changed nothing, so that flat sweeps would change nothing either, and no move did.
+        Whether the last sweep changed nothing, so that flat sweeps would change nothing either.
     moved : Moved
         Bytes of messages to and from shards.
     reasons : tuple of str
