@@ -263,7 +263,8 @@ class Counts(Moves, Observed):
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[n p, n, h], (L, D + 2); with vocabularies that differ [n p, n, h, E, U, n A_V], (L, 2 D + 4)."""
-        self.refuse_variance(variance, "observations")
+        if variance is not None:
+            self.refuse_variance("observations")
         given = Compositions.of(values, weight, self.counted)
         n = given.effective_size(require(self.between))
         h = given.coefficient() if self.exact else given.carrier(require(self.between)) + given.measure

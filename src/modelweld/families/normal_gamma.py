@@ -14,11 +14,11 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import ChecksValues, Family, HasStarts, Predictive, with_fields
+from modelweld.core.family import ChecksValues, Predictive, with_fields
 from modelweld.core.values import NOISE_FLOOR, Array, Stack, blocks, total_variance
-from modelweld.families.capabilities import Drawable, Embeds, NamesHyperparameters, Sampled
+from modelweld.families.capabilities import Drawable, Embeds
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
-from modelweld.families.math.start import noise_shares, prefer_given
+from modelweld.families.math.start import StartsByShare, prefer_given
 from modelweld.families.registry import check_choice, freeze_vectors, register
 
 STRENGTHS = (1e-8, 1e8)
@@ -157,7 +157,7 @@ FIRST_SHAPE = 2.0
 
 @register
 @dataclass(frozen=True, eq=False)
-class NormalGamma(ChecksValues, Predictive, NamesHyperparameters, HasStarts, Embeds, Drawable, Sampled, Family):
+class NormalGamma(ChecksValues, Predictive, StartsByShare, Embeds, Drawable):
     """Real values, independent per dimension, whose noise differs per atom.
 
     Parameters
@@ -211,23 +211,10 @@ class NormalGamma(ChecksValues, Predictive, NamesHyperparameters, HasStarts, Emb
         """Any real values, without variance."""
         if stack.variance is not None:
             return 0, "come without variance (the noise is each atom's own); send `weight`"
-        D = stack.values.shape[1]
-        for name in ("mean", "strength", "shape", "rate"):
-            given = getattr(self, name)
-            if given is not None and given.size not in (1, D):
-                return 0, f"have as many dimensions as the {name} that was given, {given.size}; found {D}"
         return None
 
-    def starts(self, stack: Stack) -> list[Self]:
-        """Origin, floor and all hyperparameters not given, free of units: see `modelweld.families.math.start`."""
-        return [self._with_share(stack, share) for share in noise_shares(stack, total_variance(stack, pooled=False)[1])]
-
-    def prior_location(self, stack: Stack, share: float) -> Self:
-        """As `starts`, of nothing given."""
-        return with_fields(self, mean=None, strength=None, shape=None, rate=None)._with_share(stack, share)
-
-    def _with_share(self, stack: Stack, share: float) -> Self:
-        """What is not given, if this share of the variance is noise."""
+    def with_share(self, stack: Stack, share: float) -> Self:
+        """Origin, floor and all hyperparameters not given: see `modelweld.families.math.start`."""
         origin, total = total_variance(stack, pooled=False)
         shape = prefer_given(self.shape, FIRST_SHAPE + 0 * total)
         return with_fields(

@@ -8,6 +8,7 @@ by climbing in logarithms.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +18,9 @@ from modelweld.core.family import ChecksValues, HasStarts, Predictive, ValueLear
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Drawable, Embeds, NamesHyperparameters, Sampled, Shardable
+from modelweld.families.math.event_densities import Own, Poisson, likelihood_of_atoms, likelihood_of_values
 from modelweld.families.math.maximise import LogLikelihood, climb
+from modelweld.families.math.start import StartsByShare
 from modelweld.families.registry import require
 
 
@@ -112,12 +115,77 @@ class Observed(
         """The family with hyperparameters from the top."""
         return self.at(climb(log_likelihood, *self.search(sums, between)), between)
 
-    def refuse_variance(self, variance: Array | None, observations: str) -> None:
+    def refuse_variance(self, observations: str) -> None:
         """What a value is worth is known by its weight alone."""
+        raise InputError(
+            f"{type(self).__name__}: what a value is worth is its weight ({observations}); it takes no variance."
+        )
+
+
+class PerCoordinate(StartsByShare, Observed):
+    """Coordinates are independent: a row is two statistics of each, then the sum of carriers, (L, 2 D + 1)."""
+
+    observations: ClassVar[str]
+    """What a weight is, for a message."""
+
+    @property
+    @abstractmethod
+    def density(self) -> Poisson:
+        """How a value scatters about its atom."""
+
+    @property
+    @abstractmethod
+    def prior(self) -> tuple[Array, Array]:
+        """The two hyperparameters of atoms, as they are added to statistics."""
+
+    def own(self, values: Array, weight: Array | None) -> Own:
+        """What sites know of the worth of their values: one observation if that is all there is; else nothing."""
+        ones = np.ones_like(values)
+        if weight is None:
+            return Own(ones, float(self.exact) * ones, ones)
+        return Own((weight > 0).astype(np.float64), 1.0 / np.where(weight > 0, weight, 1.0), ones)
+
+    def steady(self, stack: Stack) -> Stack:
+        """Values whose noise does not depend on where they are."""
+        return replace(stack, values=self.density.steady(stack.values, stack.seen), moments=None)
+
+    def shares(self, steady: Stack) -> list[float]:
+        """One where noise is known."""
+        return [0.5] if self.exact else super().shares(steady)
+
+    def prior_location(self, stack: Stack, share: float) -> Self:
+        """As `starts`, of nothing given but `between` where it is infinite."""
+        given = dict.fromkeys(self.learns) | {"between": self.between if self.exact else None}
+        return with_fields(self, **given).with_share(stack, share)
+
+    def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
+        """Statistics side by side and the summed carrier, (L, 2 D + 1)."""
         if variance is not None:
-            raise InputError(
-                f"{type(self).__name__}: what a value is worth is its weight ({observations}); it takes no variance."
-            )
+            self.refuse_variance(self.observations)
+        values = values if weight is None else np.where(weight > 0, values, 0.0)
+        own, known = self.own(values, weight), np.ones_like(values) if weight is None and self.exact else weight
+        w = own.effective_size(np.asarray(require(self.between)))
+        fixed = np.where(own.seen > 0, self.density.constant_carrier(values, known), 0.0)
+        carrier = self.density.carrier(values, w)[0] + fixed
+        return np.concatenate([*self.density.statistics(w, values), carrier.sum(-1, keepdims=True)], axis=-1)
+
+    def log_evidence(self, rows: Array) -> Array:
+        """Log marginal density of the values behind summed rows (equation in the class's notes)."""
+        P, R, H = parts(rows)
+        return np.asarray(self.density.log_evidence(*self.prior, P, R).sum(-1) + H[..., 0])
+
+    def log_predictive(self, own: Array, sums: Array) -> Array:
+        """Log predictive densities; what depends on atoms only is taken out where all values are worth the same."""
+        (p, r, h), (P, R, _), (a, b) = parts(own), parts(sums), self.prior
+        return self.density.predictive(p, r, a + P, b + R) + h
+
+    def of_atoms(self, sums: Array) -> LogLikelihood:
+        """Of logarithms (2 D,) of the atoms' hyperparameters."""
+        return likelihood_of_atoms(self.density, *parts(sums)[:2])
+
+    def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
+        """Of those and of `between`."""
+        return likelihood_of_values(self.density, stack.values, self.own(stack.values, stack.weight), labels)
 
 
 def freeze_between(family: Observed) -> None:

@@ -8,7 +8,6 @@ p(v) = w l(p) + h: the carrier h is here in two parts, one that depends on what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -16,15 +15,13 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from modelweld.core.family import with_fields
-from modelweld.core.values import Array, Index, Stack, blocks, total_variance
+from modelweld.core.values import Array, Stack, blocks, total_variance
 from modelweld.errors import InputError
 from modelweld.families.capabilities import first_row
-from modelweld.families.math.event_densities import SMALLEST_SHARE, effective_count, log_carrier, slope_of_carrier
-from modelweld.families.math.maximise import ByAtom, LogLikelihood
-from modelweld.families.math.start import noise_shares, prefer_given
-from modelweld.families.observed import Observed, freeze_between, parts
-from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, register, require
+from modelweld.families.math.event_densities import SMALLEST_SHARE, Poisson, carrier_of_events
+from modelweld.families.math.start import prefer_given
+from modelweld.families.observed import PerCoordinate, freeze_between, parts
+from modelweld.families.registry import check_choice, freeze_vectors, register
 
 PSEUDO_COUNTS = (1e-3, 1e6)
 """Bounds of the atoms' pseudo-counts: all at zero or one, or equal to three digits."""
@@ -33,113 +30,78 @@ WORTH = (1e-2, 1e8)
 """Bounds of `between`: values that tell nothing, or that coincide to four digits."""
 
 
-def trials(values: Array, weight: Array | None) -> Array:
-    """Trials behind each value: infinite where not known."""
-    return np.full(values.shape, np.inf) if weight is None else weight
+class Binomial(Poisson):
+    """Proportions: p = w v, r = w (1 - v)."""
+
+    def steady(self, values: Array, seen: NDArray[np.bool_]) -> Array:
+        """Arcsines of roots: their variance is 1 / (4 w), whatever the proportion."""
+        return np.where(seen, np.arcsin(np.sqrt(values)), 0.0)
+
+    def statistics(self, w: Array, values: Array) -> tuple[Array, Array]:
+        """Successes and failures."""
+        return w * values, w * (1 - values)
+
+    def along(self, slope: Array, by_p: Array, by_r: Array, values: Array) -> Array:
+        """The slope of carriers, and with it the derivative by w of a function of both."""
+        return slope + values * by_p + (1 - values) * by_r
+
+    def seen_carrier(self, values: Array, w: Array) -> tuple[Array, Array]:
+        """The part of h that depends on what values are worth, and its derivative by that."""
+        bend = scipy.special.xlogy(values, values) + scipy.special.xlog1py(1 - values, -values)
+        events = (values, 1 - values, np.ones_like(values))
+        (e, slope), (f, fall), (both, of_both) = (carrier_of_events(x, w) for x in events)
+        return e + f - both - w * bend, (slope + fall - of_both) / w - bend
+
+    def constant_carrier(self, values: Array, weight: Array | None) -> Array:
+        """The part of h that no hyperparameter moves."""
+        if weight is None:
+            inside = (values > 0) & (values < 1)
+            inner = np.where(inside, values, 0.5)
+            return np.where(inside, -np.log(inner * (1 - inner)) - 0.5 * np.log(2 * np.pi), 0.0)
+        n, gammaln = np.where(weight > 0, weight, 1.0), scipy.special.gammaln
+        choose = gammaln(n + 1) - gammaln(n * values + 1) - gammaln(n * (1 - values) + 1)
+        return np.asarray(choose - self.seen_carrier(values, n)[0])
+
+    def predictive(self, p: Array, r: Array, P: Array, R: Array) -> Array:
+        """Log densities (L, K), without carriers, at atoms of Beta(P, R).
+
+        Totals are taken out where all values are worth the same.
+        """
+        base = (scipy.special.gammaln(P + R) - scipy.special.gammaln(P) - scipy.special.gammaln(R)).sum(-1)
+        w = p + r
+        alike = np.allclose(w, w[:1], rtol=1e-14, atol=0.0)
+        result = np.empty((len(p), len(P)))
+        for part in blocks(len(p), P.size):
+            totals = scipy.special.gammaln(P + R + (w[0] if alike else w[part, None, :]))
+            ends = scipy.special.gammaln(P + p[part, None, :]) + scipy.special.gammaln(R + r[part, None, :])
+            result[part] = ends.sum(-1) - totals.sum(-1)
+        return np.asarray(result + base)
+
+    def log_evidence(self, a: Array, b: Array, P: Array, R: Array) -> Array:
+        """Of atoms of Beta(a, b) with these sums, without carriers: (..., D)."""
+        gammaln = scipy.special.gammaln
+        atoms = gammaln(a + P) - gammaln(a) + gammaln(b + R) - gammaln(b) - (gammaln(a + b + P + R) - gammaln(a + b))
+        return np.asarray(atoms)
+
+    def over_atoms(self, x: Array, P: Array, R: Array) -> tuple[float, Array, Array, Array]:
+        """Sum over atoms of log evidences; gradients by x (2, D), by P and by R (K, D).
+
+        x: logarithms of the pseudo-counts.
+        """
+        (a, b), digamma = np.exp(x), scipy.special.digamma
+        value = scipy.special.betaln(a + P, b + R) - scipy.special.betaln(a, b)
+        both = digamma(a + b + P + R)
+        by_P, by_R, together = digamma(a + P) - both, digamma(b + R) - both, digamma(a + b)
+        by_a, by_b = ((by - digamma(x) + together).sum(0) for by, x in ((by_P, a), (by_R, b)))
+        return float(value.sum()), np.stack([a * by_a, b * by_b]), by_P, by_R
 
 
-def first_hyperparameters(
-    stack: Stack, seen: NDArray[np.bool_], exact: bool, shares: Sequence[float] | None = None
-) -> list[tuple[Array, Array, float]]:
-    """Pseudo-counts and `between`, read off arcsines of roots: their variance is 1 / (4 w), whatever p.
-
-    One for each of these `shares` of noise, which are read off the values, too, if they are not given.
-    """
-    steady = replace(stack, values=np.where(seen, np.arcsin(np.sqrt(stack.values)), 0.0), moments=None)
-    origin, total = total_variance(steady, pooled=False)
-    own = 0.0 if stack.weight is None or not seen.any() else float((1 / stack.weight[seen]).mean())
-    mean = np.clip(np.square(np.sin(origin)), 0.01, 0.99)
-    found = []
-    for share in [0.5] if exact else shares or noise_shares(steady, total):
-        noise = 4 * share * float(total.mean())
-        number = np.clip(1 / (4 * (1 - share) * total), *PSEUDO_COUNTS)
-        found.append((number * mean, number * (1 - mean), 1 / max(noise - own, SMALLEST_SHARE * noise)))
-    return found
-
-
-def over_atoms(x: Array, S: Array, F: Array) -> tuple[float, Array, Array, Array]:
-    """Sum over atoms of log evidences without carriers; gradients by x (2, D), by S and by F (K, D).
-
-    x: logarithms of the pseudo-counts.
-    """
-    a, b = np.exp(x)
-    value = scipy.special.betaln(a + S, b + F) - scipy.special.betaln(a, b)
-    both = scipy.special.digamma(a + b + S + F)
-    by_S, by_F = scipy.special.digamma(a + S) - both, scipy.special.digamma(b + F) - both
-    together = scipy.special.digamma(a + b)
-    by_a, by_b = ((by - scipy.special.digamma(x) + together).sum(0) for by, x in ((by_S, a), (by_F, b)))
-    return float(value.sum()), np.stack([a * by_a, b * by_b]), by_S, by_F
-
-
-def likelihood_of_atoms(S: Array, F: Array) -> LogLikelihood:
-    """Of logarithms of pseudo-counts (2 D,), given successes and failures (K, D)."""
-
-    def log_likelihood(x: Array) -> tuple[float, Array]:
-        value, gradient, _, _ = over_atoms(x.reshape(2, -1), S, F)
-        return value, gradient.ravel()
-
-    return log_likelihood
-
-
-def likelihood_of_values(values: Array, n: Array, labels: Index) -> LogLikelihood:
-    """The same together with that of `between`, last, given values from n trials (N, D)."""
-    by_atom, v = ByAtom(labels), np.where(n > 0, values, 0.0)
-
-    def log_likelihood(x: Array) -> tuple[float, Array]:
-        between = float(np.exp(x[-1]))
-        w = effective_count(n, between)
-        seen, known = w > 0, np.where(w > 0, w, 1.0)
-        value, gradient, by_S, by_F = over_atoms(x[:-1].reshape(2, -1), by_atom(w * v), by_atom(w * (1 - v)))
-        h, slope = carrier(v, known)
-        slope = slope + v * by_S[labels] + (1 - v) * by_F[labels]
-        return value + float(h[seen].sum()), np.append(gradient.ravel(), (slope * w * w).sum() / between)
-
-    return log_likelihood
-
-
-def predictive(s: Array, f: Array, S: Array, F: Array) -> Array:
-    """Log densities (L, K), without carriers, of s and f at atoms of Beta(S, F).
-
-    Totals are taken out where all values are worth the same.
-    """
-    base = (scipy.special.gammaln(S + F) - scipy.special.gammaln(S) - scipy.special.gammaln(F)).sum(-1)
-    w = s + f
-    alike = np.allclose(w, w[:1], rtol=1e-14, atol=0.0)
-    result = np.empty((len(s), len(S)))
-    for part in blocks(len(s), S.size):
-        totals = scipy.special.gammaln(S + F + (w[0] if alike else w[part, None, :]))
-        ends = scipy.special.gammaln(S + s[part, None, :]) + scipy.special.gammaln(F + f[part, None, :])
-        result[part] = ends.sum(-1) - totals.sum(-1)
-    return np.asarray(result + base)
-
-
-def carrier(v: Array, w: Array) -> tuple[Array, Array]:
-    """The part of h that depends on what values are worth, and its derivative by that."""
-    bend, ones = _bend(v), np.ones_like(v)
-    h = log_carrier(v, w) + log_carrier(1 - v, w) - log_carrier(ones, w) - w * bend
-    slope = slope_of_carrier(v, w) + slope_of_carrier(1 - v, w) - slope_of_carrier(ones, w)
-    return h, slope / w - bend
-
-
-def constant_carrier(v: Array, weight: Array | None) -> Array:
-    """The part of h that no hyperparameter moves."""
-    if weight is None:
-        inside = (v > 0) & (v < 1)
-        inner = np.where(inside, v, 0.5)
-        return np.where(inside, -np.log(inner * (1 - inner)) - 0.5 * np.log(2 * np.pi), 0.0)
-    n = np.where(weight > 0, weight, 1.0)
-    choose = scipy.special.gammaln(n + 1) - scipy.special.gammaln(n * v + 1) - scipy.special.gammaln(n * (1 - v) + 1)
-    return np.asarray(choose - carrier(v, n)[0])
-
-
-def _bend(v: Array) -> Array:
-    """The value's own log likelihood per trial, v log v + (1 - v) log(1 - v)."""
-    return np.asarray(scipy.special.xlogy(v, v) + scipy.special.xlog1py(1 - v, -v))
+BINOMIAL = Binomial()
 
 
 @register
 @dataclass(frozen=True, eq=False)
-class Proportions(Observed):
+class Proportions(PerCoordinate):
     """Values between zero and one: Bernoulli features, success rates, probabilities. Coordinates are independent.
 
     Rows that sum to one (topics, transition rows) are no proportions in this sense: each is one draw over categories.
@@ -187,6 +149,7 @@ class Proportions(Observed):
     row_fields = ("between",)
     bounds = (PSEUDO_COUNTS, PSEUDO_COUNTS, WORTH)
     specificity = 3
+    observations = "trials"
 
     successes: ArrayLike | None = None
     failures: ArrayLike | None = None
@@ -205,57 +168,37 @@ class Proportions(Observed):
         return None if row is None else (row, f"lie between 0 and 1; found {stack.values[row, off[row].argmax()]:g}")
 
     def starts(self, stack: Stack) -> list[Self]:
-        """All hyperparameters not given, read off arcsines of roots: their variance is 1 / (4 w), whatever p."""
-        check_sizes(self, ("successes", "failures"), stack.values.shape[1])
+        """All hyperparameters not given, read off arcsines of roots."""
         if self.exact and stack.weight is None:
             raise InputError(
                 "Proportions: between=inf needs the number of trials behind each value; send it as weight."
             )
-        return self._with_shares(stack)
+        return super().starts(stack)
 
-    def prior_location(self, stack: Stack, share: float) -> Self:
-        """As `starts`, of nothing given but `between` where it is infinite."""
-        between = self.between if self.exact else None
-        return with_fields(self, successes=None, failures=None, between=between)._with_shares(stack, [share])[0]
-
-    def _with_shares(self, stack: Stack, shares: Sequence[float] | None = None) -> list[Self]:
-        """What is not given, for each of these shares of noise."""
-        return [
-            replace(
-                self,
-                successes=prefer_given(self.successes, a),
-                failures=prefer_given(self.failures, b),
-                between=between if self.between is None else self.between,
-            )
-            for a, b, between in first_hyperparameters(stack, stack.seen, self.exact, shares)
-        ]
-
-    def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
-        """[w v, w (1 - v)] side by side and the summed carrier, (L, 2 D + 1)."""
-        self.refuse_variance(variance, "trials")
-        v = values if weight is None else np.where(weight > 0, values, 0.0)
-        w = effective_count(trials(values, weight), require(self.between))
-        h = np.where(w > 0, carrier(v, np.where(w > 0, w, 1.0))[0] + constant_carrier(v, weight), 0.0)
-        return np.concatenate([w * v, w * (1 - v), h.sum(-1, keepdims=True)], axis=-1)
-
-    def log_evidence(self, rows: Array) -> Array:
-        """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        S, F, H = parts(rows)
-        a, b = self._prior
-        gammaln = scipy.special.gammaln
-        atoms = gammaln(a + S) - gammaln(a) + gammaln(b + F) - gammaln(b) - (gammaln(a + b + S + F) - gammaln(a + b))
-        return np.asarray(atoms.sum(-1) + H[..., 0])
+    def with_share(self, stack: Stack, share: float) -> Self:
+        """What is not given, if this share of the variance is noise."""
+        origin, total = total_variance(self.steady(stack), pooled=False)
+        own = 0.0 if stack.weight is None or not stack.seen.any() else float((1 / stack.weight[stack.seen]).mean())
+        mean, noise = np.clip(np.square(np.sin(origin)), 0.01, 0.99), 4 * share * float(total.mean())
+        number = np.clip(1 / (4 * (1 - share) * total), *PSEUDO_COUNTS)
+        between = 1 / max(noise - own, SMALLEST_SHARE * noise)
+        return replace(
+            self,
+            successes=prefer_given(self.successes, number * mean),
+            failures=prefer_given(self.failures, number * (1 - mean)),
+            between=between if self.between is None else self.between,
+        )
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean (a + S) / (a + b + S + F), which is also the mode of the log odds."""
         S, F, _ = parts(rows)
-        a, b = self._prior
+        a, b = self.prior
         return np.asarray((a + S) / (a + b + S + F))
 
     def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
         """Beta."""
         S, F, _ = parts(sums)
-        a, b = self._prior
+        a, b = self.prior
         return np.asarray(rng.beta(a + S, b + F))
 
     def follow(self, values: Array, before: Array, after: Array) -> Array:
@@ -264,22 +207,12 @@ class Proportions(Observed):
         total = succeed + fail
         return np.asarray(np.where(total > 0, succeed / np.where(total > 0, total, 1.0), values))
 
-    def log_predictive(self, own: Array, sums: Array) -> Array:
-        """Log predictive densities; totals are taken out where all values are worth the same."""
-        s, f, h = parts(own)
-        S, F, _ = parts(sums)
-        a, b = self._prior
-        return predictive(s, f, a + S, b + F) + h
-
-    def of_atoms(self, sums: Array) -> LogLikelihood:
-        """Of logarithms of the pseudo-counts."""
-        return likelihood_of_atoms(*parts(sums)[:2])
-
-    def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
-        """Of those and of the logarithm of `between`."""
-        n = trials(stack.values, stack.weight)
-        return likelihood_of_values(stack.values, n, labels)
+    @property
+    def density(self) -> Poisson:
+        """Binomial."""
+        return BINOMIAL
 
     @property
-    def _prior(self) -> tuple[Array, Array]:
+    def prior(self) -> tuple[Array, Array]:
+        """Pseudo-counts of the atoms' Beta."""
         return np.asarray(self.successes), np.asarray(self.failures)

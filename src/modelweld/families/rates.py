@@ -6,25 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import with_fields
-from modelweld.core.values import Array, Index, Stack, total_variance
+from modelweld.core.values import Array, Stack, total_variance
 from modelweld.errors import InputError
 from modelweld.families.capabilities import first_row
-from modelweld.families.math.event_densities import (
-    KINDS,
-    SMALLEST_SHARE,
-    Own,
-    Poisson,
-    likelihood_of_atoms,
-    likelihood_of_values,
-)
-from modelweld.families.math.maximise import LogLikelihood
-from modelweld.families.math.start import noise_shares, prefer_given
-from modelweld.families.observed import Observed, Search, parts
-from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, register
+from modelweld.families.math.event_densities import KINDS, SMALLEST_SHARE, Own, Poisson
+from modelweld.families.math.start import prefer_given
+from modelweld.families.observed import PerCoordinate, Search, parts
+from modelweld.families.registry import check_choice, freeze_vectors, register
 
 WORTH = (1e-3, 1e8)
 """Bounds of what a typical value is worth in events (its squared coefficient of variation is one over that). Beyond the
@@ -40,7 +30,7 @@ thousandth of a nat."""
 
 @register
 @dataclass(frozen=True, eq=False)
-class Rates(Observed):
+class Rates(PerCoordinate):
     """Values that are not negative: rates, counts, scales, variances, durations. Coordinates are independent.
 
     Parameters
@@ -100,6 +90,7 @@ class Rates(Observed):
     sampled = ("mean", "concentration", "between")
     row_fields = ("between",)
     specificity = 2
+    observations = "exposure"
 
     kind: Literal["poisson", "gamma"] = "poisson"
     shape: float | None = None
@@ -121,27 +112,15 @@ class Rates(Observed):
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Negative values, and zeros where relative errors are constant."""
         smallest = np.where(stack.seen, stack.values, np.inf).min(1, initial=np.inf)
-        row = first_row(self._density.misfits(smallest))
-        return None if row is None else (row, f"are {self._density.takes}; found {smallest[row]:g}")
+        row = first_row(self.density.misfits(smallest))
+        return None if row is None else (row, f"are {self.density.takes}; found {smallest[row]:g}")
 
-    def starts(self, stack: Stack) -> list[Self]:
-        """All hyperparameters not given, free of units, read off roots (Poisson) or logarithms (Gamma) of values."""
-        check_sizes(self, ("mean", "concentration", "between"), stack.values.shape[1])
-        steady = self._steady(stack)
-        shares = [0.5] if self.exact else noise_shares(steady, total_variance(steady, pooled=False)[1])
-        return [self._with_share(stack, share) for share in shares]
-
-    def prior_location(self, stack: Stack, share: float) -> Self:
-        """As `starts`, of nothing given but `between` where it is infinite."""
-        between = self.between if self.exact else None
-        return with_fields(self, mean=None, concentration=None, between=between)._with_share(stack, share)
-
-    def _with_share(self, stack: Stack, share: float) -> Self:
-        """What is not given, if this share of the variance is noise."""
-        of = self._density
-        origin, total = total_variance(self._steady(stack), pooled=False)
+    def with_share(self, stack: Stack, share: float) -> Self:
+        """Read off roots (Poisson) or logarithms (Gamma) of values."""
+        of = self.density
+        origin, total = total_variance(self.steady(stack), pooled=False)
         typical = of.typical(origin, total)
-        own, scale = self._own(stack.values, stack.weight).typical()
+        own, scale = self.own(stack.values, stack.weight).typical()
         noise = share * total / of.variance
         between = np.maximum(scale, SMALLEST_SHARE) / np.maximum(noise - own, SMALLEST_SHARE * noise)
         concentration = np.clip(1 / of.relative((1 - share) * total, typical), *CONCENTRATIONS)
@@ -152,65 +131,27 @@ class Rates(Observed):
             between=prefer_given(self.between, between),
         )
 
-    def _steady(self, stack: Stack) -> Stack:
-        """Values whose noise does not depend on where they are."""
-        return replace(stack, values=self._density.steady(stack.values, stack.seen), moments=None)
-
-    def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
-        """[p, r] side by side and the summed carrier, (L, 2 D + 1)."""
-        self.refuse_variance(variance, "exposure")
-        values = values if weight is None else np.where(weight > 0, values, 0.0)
-        own = self._own(values, weight)
-        w = own.effective_size(np.asarray(self.between))
-        carrier, _ = self._density.carrier(values, w)
-        known = np.ones_like(values) if weight is None and self.exact else weight
-        fixed = np.where(own.seen > 0, self._density.constant_carrier(values, known), 0.0)
-        p, r = self._density.statistics(w, values)
-        return np.concatenate([p, r, (carrier + fixed).sum(-1, keepdims=True)], axis=-1)
-
-    def log_evidence(self, rows: Array) -> Array:
-        """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        P, R, H = parts(rows)
-        a, b = self.gamma
-        atoms = scipy.special.gammaln(a + P) - scipy.special.gammaln(a) - a * np.log1p(R / b) - P * np.log(b + R)
-        return np.asarray(atoms.sum(-1) + H[..., 0])
-
     def estimate(self, rows: Array) -> Array:
         """Mode of log theta: (a + P) / (b + R) for rates, its inverse for scales."""
         P, R, _ = parts(rows)
-        a, b = self.gamma
-        return np.asarray(self._density.value((a + P) / (b + R)))
+        a, b = self.prior
+        return np.asarray(self.density.value((a + P) / (b + R)))
 
     def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
         """Gamma, of rates or of inverses of scales."""
         P, R, _ = parts(sums)
-        a, b = self.gamma
-        return np.asarray(self._density.value(np.maximum(rng.gamma(a + P), np.finfo(float).tiny) / (b + R)))
+        a, b = self.prior
+        return np.asarray(self.density.value(np.maximum(rng.gamma(a + P), np.finfo(float).tiny) / (b + R)))
 
     def follow(self, values: Array, before: Array, after: Array) -> Array:
         """By ratios."""
         return np.asarray(values * (after / before))
 
-    def log_predictive(self, own: Array, sums: Array) -> Array:
-        """Log predictive densities; what depends on atoms only is taken out where all values are worth the same."""
-        p, r, h = parts(own)
-        P, R, _ = parts(sums)
-        a, b = self.gamma
-        return self._density.predictive(p, r, a + P, b + R) + h
-
-    def of_atoms(self, sums: Array) -> LogLikelihood:
-        """Of logarithms (2, D) of mean and shape of the atoms' Gamma."""
-        return likelihood_of_atoms(*parts(sums)[:2])
-
-    def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
-        """Of those and of `between`, (3, D)."""
-        return likelihood_of_values(self._density, stack.values, self._own(stack.values, stack.weight), labels)
-
     def search(self, sums: Array, between: bool) -> Search:
         """Means between those of single atoms, and events that values may be worth."""
         P, R, _ = parts(sums)
         D = P.shape[1]
-        a, b = self.gamma
+        a, b = self.prior
         start = np.log([np.zeros(D) + x for x in (a / b, a, np.asarray(self.between))])
         events, exposure = P.sum(0), np.where(R.sum(0) > 0, R.sum(0), 1.0)
         rates = P / np.where(R > 0, R, 1.0)
@@ -232,24 +173,20 @@ class Rates(Observed):
             between=np.exp(last[0]) if between else self.between,
         )
 
-    def _own(self, values: Array, weight: Array | None) -> Own:
-        """What sites know of the worth of their values."""
-        ones = np.ones_like(values)
-        if weight is None:  # one unit of a known shape, or of exposure if that is all there is; else not known
-            known = 1.0 / self.shape if self.shape is not None else float(self.exact)
-            return Own(ones, known * ones, ones)
-        there = (weight > 0).astype(np.float64)
-        inverse = 1.0 / np.where(weight > 0, weight, 1.0)
-        if self.kind == "gamma" and self.shape is None:
-            return Own(there, 0.0 * ones, inverse)
-        return Own(there, inverse / (self.shape or 1.0), ones)
+    def own(self, values: Array, weight: Array | None) -> Own:
+        """Of the Gamma kind, a known shape is one per unit of weight; without one, weight is all there is."""
+        seen, own, scale = super().own(values, weight)
+        if self.shape is not None:
+            return Own(seen, np.where(own > 0, own, 1.0) / self.shape, scale)
+        return Own(seen, own, scale) if self.kind == "poisson" or weight is None else Own(seen, 0.0 * own, own)
 
     @property
-    def _density(self) -> Poisson:
+    def density(self) -> Poisson:
+        """Poisson or Gamma."""
         return KINDS[self.kind]
 
     @property
-    def gamma(self) -> tuple[Array, Array]:
+    def prior(self) -> tuple[Array, Array]:
         """Shape and rate of the Gamma that rates, or inverses of scales, come from."""
         mean, c = np.asarray(self.mean), np.asarray(self.concentration)
         return c, c / mean if self.kind == "poisson" else c * mean

@@ -103,16 +103,20 @@ class Poisson:
         """P and r."""
         return w * values, w
 
-    def along(self, by_p: Array, by_r: Array, values: Array) -> Array:
-        """Derivative by w of a function of p and r."""
-        return by_p * values + by_r
+    def along(self, slope: Array, by_p: Array, by_r: Array, values: Array) -> Array:
+        """The slope of carriers, and with it the derivative by w of a function of p and r."""
+        return slope + (by_p * values + by_r)
 
     def carrier(self, values: Array, w: Array) -> tuple[Array, Array]:
         """The part of h that depends on w, and its derivative by w; zero where not seen."""
-        seen, known = w > 0, np.where(w > 0, w, 1.0)
-        bend = scipy.special.xlogy(values, values) - values
-        h, slope = log_carrier(values, known) - known * bend, slope_of_carrier(values, known) / known - bend
+        seen = w > 0
+        h, slope = self.seen_carrier(np.where(seen, values, 1.0), np.where(seen, w, 1.0))
         return np.where(seen, h, 0.0), np.where(seen, slope, 0.0)
+
+    def seen_carrier(self, values: Array, w: Array) -> tuple[Array, Array]:
+        """The same where all are seen."""
+        bend, (h, slope) = scipy.special.xlogy(values, values) - values, carrier_of_events(values, w)
+        return h - w * bend, slope / w - bend
 
     def constant_carrier(self, values: Array, weight: Array | None) -> Array:
         """The part that does not: g, from exposures that are known, or from none."""
@@ -120,7 +124,8 @@ class Poisson:
             return np.where(values > 0, -np.log(np.where(values > 0, values, 1.0)) - 0.5 * np.log(2 * np.pi), 0.0)
         known = np.where(weight > 0, weight, 1.0)
         y = known * values
-        return np.asarray(scipy.special.xlogy(y, y) - y - scipy.special.gammaln(y + 1) - log_carrier(values, known))
+        e, _ = carrier_of_events(values, known)
+        return np.asarray(scipy.special.xlogy(y, y) - y - scipy.special.gammaln(y + 1) - e)
 
     def predictive(self, p: Array, r: Array, P: Array, R: Array) -> Array:
         """Log densities (L, K), without carriers, of values at atoms of Gamma(P, R).
@@ -137,6 +142,25 @@ class Poisson:
                 shapes = P + p[part, None, :]
                 result[part] = (scipy.special.gammaln(shapes) - shapes * np.log(R + r[part, None, :])).sum(-1)
         return np.asarray(result + base)
+
+    def log_evidence(self, a: Array, b: Array, P: Array, R: Array) -> Array:
+        """Of atoms of Gamma(a, b) with these sums, without carriers: (..., D)."""
+        gammaln = scipy.special.gammaln
+        return np.asarray(gammaln(a + P) - gammaln(a) - a * np.log1p(R / b) - P * np.log(b + R))
+
+    def over_atoms(self, x: Array, P: Array, R: Array) -> tuple[float, Array, Array, Array]:
+        """Sum over atoms of log evidences; gradients by x (2, D), by P and by R (K, D).
+
+        x: logarithms of the mean and the shape of the atoms' Gamma.
+        """
+        a = np.exp(x[1])
+        b = np.exp(x[1] - x[0])
+        by_P = scipy.special.digamma(a + P) - np.log(b + R)
+        by_R = -(a + P) / (b + R)
+        by_a = (by_P - scipy.special.digamma(a) + np.log(b)).sum(0)
+        by_b = (a / b + by_R).sum(0)
+        gradient = np.stack([-b * by_b, a * by_a + b * by_b])
+        return float(self.log_evidence(a, b, P, R).sum()), gradient, by_P, by_R
 
     def alike(self, p: Array, r: Array) -> bool:
         """Whether values are worth the same."""
@@ -179,17 +203,15 @@ class Gamma(Poisson):
         """P and r."""
         return w, w * values
 
-    def along(self, by_p: Array, by_r: Array, values: Array) -> Array:
-        """Derivative by w of a function of p and r."""
-        return by_p + by_r * values
+    def along(self, slope: Array, by_p: Array, by_r: Array, values: Array) -> Array:
+        """The slope of carriers, and with it the derivative by w of a function of p and r."""
+        return slope + (by_p + by_r * values)
 
-    def carrier(self, values: Array, w: Array) -> tuple[Array, Array]:
-        """All of h, and its derivative by w; zero where not seen."""
-        seen, known = w > 0, np.where(w > 0, w, 1.0)
-        log_v = np.log(np.where(seen, values, 1.0))
-        h = known * np.log(known) + (known - 1) * log_v - scipy.special.gammaln(known)
-        slope = np.log(known) + 1 + log_v - scipy.special.digamma(known)
-        return np.where(seen, h, 0.0), np.where(seen, slope, 0.0)
+    def seen_carrier(self, values: Array, w: Array) -> tuple[Array, Array]:
+        """All of h, and its derivative by w."""
+        log_w, log_v = np.log(w), np.log(values)
+        h = w * log_w + (w - 1) * log_v - scipy.special.gammaln(w)
+        return h, log_w + 1 + log_v - scipy.special.digamma(w)
 
     def constant_carrier(self, values: Array, weight: Array | None) -> Array:
         """Nothing."""
@@ -213,44 +235,29 @@ KINDS = {"poisson": Poisson(), "gamma": Gamma()}
 """By their names in `Rates`."""
 
 
-def over_atoms(x: Array, P: Array, R: Array) -> tuple[float, Array, Array, Array]:
-    """Sum over atoms of log evidences without carriers; gradients by x (2, D), by P and by R (K, D).
-
-    x: logarithms of the mean and the shape of the atoms' Gamma.
-    """
-    a = np.exp(x[1])
-    b = np.exp(x[1] - x[0])
-    value = scipy.special.gammaln(a + P) - scipy.special.gammaln(a) - a * np.log1p(R / b) - P * np.log(b + R)
-    by_P = scipy.special.digamma(a + P) - np.log(b + R)
-    by_R = -(a + P) / (b + R)
-    by_a = (by_P - scipy.special.digamma(a) + np.log(b)).sum(0)
-    by_b = (a / b + by_R).sum(0)
-    return float(value.sum()), np.stack([-b * by_b, a * by_a + b * by_b]), by_P, by_R
-
-
-def likelihood_of_atoms(P: Array, R: Array) -> LogLikelihood:
-    """Of logarithms (2 D,) of mean and shape of the atoms' Gamma, given sums (K, D)."""
+def likelihood_of_atoms(of: Poisson, P: Array, R: Array) -> LogLikelihood:
+    """Of logarithms (2 D,) of the atoms' hyperparameters, given sums (K, D)."""
 
     def log_likelihood(x: Array) -> tuple[float, Array]:
-        value, gradient, _, _ = over_atoms(x.reshape(2, -1), P, R)
+        value, gradient, _, _ = of.over_atoms(x.reshape(2, -1), P, R)
         return value, gradient.ravel()
 
     return log_likelihood
 
 
 def likelihood_of_values(of: Poisson, values: Array, own: Own, labels: Index) -> LogLikelihood:
-    """The same together with those of `between`, last, given values (N, D)."""
-    by_atom = ByAtom(labels)
+    """The same together with those of `between`, last, (D,) or one for all, given values (N, D)."""
+    by_atom, D = ByAtom(labels), values.shape[1]
 
     def log_likelihood(x: Array) -> tuple[float, Array]:
-        x = x.reshape(3, -1)
-        w = own.effective_size(np.exp(x[2]))
+        between = np.exp(x[2 * D :])
+        w = own.effective_size(between)
         carrier, slope = of.carrier(values, w)
         p, r = of.statistics(w, values)
-        value, gradient, by_P, by_R = over_atoms(x[:2], by_atom(p), by_atom(r))
-        slope = slope + of.along(by_P[labels], by_R[labels], values)
-        raised = (slope * w * w * own.scale).sum(0) * np.exp(-x[2])
-        return value + float(carrier.sum()), np.vstack([gradient, raised]).ravel()
+        value, gradient, by_P, by_R = of.over_atoms(x[: 2 * D].reshape(2, D), by_atom(p), by_atom(r))
+        raised = of.along(slope, by_P[labels], by_R[labels], values) * w * w * own.scale
+        raised = raised.sum(0) * np.exp(-x[2 * D :]) if len(between) == D else raised.sum() / between
+        return value + float(carrier.sum()), np.append(gradient.ravel(), raised)
 
     return log_likelihood
 
@@ -265,22 +272,17 @@ SMALLEST = 1e-290
 """Numbers of events below this count as this: their inverse is still a number."""
 
 
-def log_carrier(values: Array, worth: Array) -> Array:
-    """What takes the place of half the logarithm of the number of events, worth * values."""
-    events = np.maximum(worth * values, SMALLEST)
-    return np.where(values > 0, log_freedom(events), SLOPE_AT_ZERO * np.log(worth))
-
-
-def slope_of_carrier(values: Array, worth: Array) -> Array:
-    """Its derivative by the logarithm of worth: 1/2 for many events.
+def carrier_of_events(values: Array, worth: Array) -> tuple[Array, Array]:
+    """What takes the place of half the logarithm of the number of events, worth * values; its slope by log worth.
 
     Examples
     --------
-    >>> slope_of_carrier(np.array([0.0, 0.01, 1.0, 100.0]), np.ones(4)).round(2)
+    >>> carrier_of_events(np.array([0.0, 0.01, 1.0, 100.0]), np.ones(4))[1].round(2)      # 1/2 for many events
     array([0.25, 0.21, 0.46, 0.5 ])
     """
-    events = np.maximum(worth * values, SMALLEST)
-    return np.where(values > 0, freedom(events), SLOPE_AT_ZERO)
+    e, slope = log_freedom_and_slope(np.maximum(worth * values, SMALLEST))
+    there = values > 0
+    return np.where(there, e, SLOPE_AT_ZERO * np.log(worth)), np.where(there, slope, SLOPE_AT_ZERO)
 
 
 SEEN_ONCE = 1.25

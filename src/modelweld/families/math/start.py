@@ -8,16 +8,20 @@ two that coincide, or be split more finely than all others.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from modelweld.core.family import Family, HasStarts, with_fields
 from modelweld.core.values import Array, Index, Stack, blocks, group_of_values, offsets_of, total_variance
+from modelweld.families.capabilities import NamesHyperparameters, Sampled
+from modelweld.families.registry import check_sizes
 
 GROUPS_COMPARED = 3
 """How many of the largest groups are matched pairwise, at most: three pairs."""
@@ -66,6 +70,34 @@ LARGEST_MATCHED = 1000
 """Groups with more rows are compared by nearest neighbours, because an optimal matching is cubic in the rows."""
 
 
+class StartsByShare(NamesHyperparameters, HasStarts, Sampled, Family):
+    """Families whose first hyperparameters follow from which share of what values differ by is noise.
+
+    Hyperparameters are what it `learns`; those that are given stay.
+    """
+
+    @abstractmethod
+    def with_share(self, stack: Stack, share: float) -> Self:
+        """What is not given, if this share of the variance is noise."""
+
+    def steady(self, stack: Stack) -> Stack:
+        """Values whose noise does not depend on where they are."""
+        return stack
+
+    def starts(self, stack: Stack) -> list[Self]:
+        """All hyperparameters not given, free of units, for every share worth trying."""
+        check_sizes(self, self.learns, stack.values.shape[1])
+        return [self.with_share(stack, share) for share in self.shares(self.steady(stack))]
+
+    def shares(self, steady: Stack) -> list[float]:
+        """Shares worth trying."""
+        return noise_shares(steady, total_variance(steady, pooled=False)[1])
+
+    def prior_location(self, stack: Stack, share: float) -> Self:
+        """As `starts`, of nothing given."""
+        return with_fields(self, **dict.fromkeys(self.learns)).with_share(stack, share)
+
+
 class Look(NamedTuple):
     """What values tell before anything is matched.
 
@@ -92,7 +124,7 @@ def look(stack: Stack, pooled: bool, noise: ArrayLike | None = None, spread: Arr
 def noise_shares(stack: Stack, total: Array) -> list[float]:
     """First guesses of noise / (noise + spread) worth trying, between NOISE_SHARES."""
     largest = stack.largest(GROUPS_COMPARED)
-    groups = [_standardise(stack, int(j), total) for j in largest if stack.sizes[j] > 0]
+    groups = [_standardise(stack, stack.group(int(j)), total) for j in largest if stack.sizes[j] > 0]
     distances: list[Array] = []
     for a, b in combinations(groups, 2):
         if sum(map(len, distances)) >= ENOUGH_DISTANCES:
@@ -114,7 +146,7 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
 
 def pair_distances(stack: Stack, total: Array, pairs: Iterable[tuple[int, int]]) -> Array:
     """Mean squared differences, in units of the total variance, in the best matchings of these pairs of groups."""
-    found = [_match_distances(*(_standardise(stack, j, total) for j in pair)) for pair in pairs]
+    found = [_match_distances(*(_standardise(stack, stack.group(j), total) for j in pair)) for pair in pairs]
     return np.concatenate([np.zeros(0), *found])
 
 
@@ -186,7 +218,7 @@ def vote_share(stack: Stack, total: Array, groups: float = 0.5) -> float | None:
     voters = filled[evenly(len(filled), VOTERS)].tolist()
     rows = [stack.group(j)[evenly(int(stack.sizes[j]), VOTES)] for j in voters]
     offsets, own = offsets_of([len(x) for x in rows]), group_of_values(offsets_of([len(x) for x in rows]))
-    given = _standardise_group(stack, np.concatenate(rows), total)
+    given = _standardise(stack, np.concatenate(rows), total)
     nearest = np.minimum.reduceat(_square_distances(given, given), offsets[:-1], axis=1)
     others = nearest[np.arange(len(voters)) != own[:, None]].reshape(len(own), len(voters) - 1)
     votes = np.quantile(others, CLOSEST, axis=1)
@@ -209,13 +241,8 @@ def typical_weight(stack: Stack) -> float:
     return float(np.median(seen)) if len(seen) else 1.0
 
 
-def _standardise(stack: Stack, j: int, total: Array) -> tuple[Array, Array | None]:
-    """Group j's values in units of the total deviation, and which of them are seen (None: all)."""
-    return _standardise_group(stack, stack.group(j), total)
-
-
-def _standardise_group(stack: Stack, rows: Index, total: Array) -> tuple[Array, Array | None]:
-    """The same of some values."""
+def _standardise(stack: Stack, rows: Index, total: Array) -> tuple[Array, Array | None]:
+    """Some values in units of the total deviation, and which of them are seen (None: all)."""
     return stack.values[rows] / np.sqrt(total), None if stack.weight is None else (stack.weight[rows] > 0).astype(float)
 
 
