@@ -52,4 +52,5 @@ def test_what_it_takes():
     values, offsets = np.zeros((2, 3)), offsets_of([1, 1])
     assert NormalGamma().misfit(Stack(values, offsets)) is None
     assert "without variance" in NormalGamma().misfit(Stack(values, offsets, np.ones((2, 3))))[1]
-    assert "as the rate that was given, 2; found 3" in NormalGamma(rate=[1.0, 2.0]).misfit(Stack(values, offsets))[1]
+    with pytest.raises(modelweld.InputError, match="rate has 2 entries but the values have 3 dimensions"):
+        NormalGamma(rate=[1.0, 2.0]).starts(Stack(values, offsets))

@@ -38,7 +38,6 @@ from modelweld.families.own.user_density import (
     cut_off,
     load_jax,
     log_sum_exp,
-    untransform,
 )
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class Functions(NamedTuple):
     """The user's functions, compiled for blocks of values (V, D), nodes (P, D) and points of each value (V, P, D).
 
     `density` and `prior` are logarithms at points; the slopes are gradients of their weighted sums with respect to
-    transformed hyperparameters.
+    hyperparameters, which come first.
     """
 
     density: Compiled
@@ -70,33 +69,23 @@ class Functions(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def functions_of(log_density: LogDensity, log_prior: LogPrior, positive: tuple[str, ...]) -> Functions:
+def functions_of(log_density: LogDensity, log_prior: LogPrior) -> Functions:
     """Compiled once for all families that share these functions, whatever their hyperparameters."""
     jax = load_jax()
 
-    def density(values: Traced, points: Traced, h: TracedHyper) -> Traced:
+    def density(h: TracedHyper, values: Traced, points: Traced) -> Traced:
         own = jax.vmap(log_density, in_axes=(None, 0, None))
         return cut_off(jax.vmap(own, in_axes=(0, 0, None))(values, points, h))
 
-    def prior(nodes: Traced, h: TracedHyper) -> Traced:
+    def prior(h: TracedHyper, nodes: Traced) -> Traced:
         return cut_off(jax.vmap(log_prior, in_axes=(0, None))(nodes, h))
 
-    def weigh_density(
-        free: TracedHyper, units: TracedHyper, others: TracedHyper, values: Traced, points: Traced, weight: Traced
-    ) -> Traced:
-        return (weight * density(values, points, untransform(free, units, others, positive))).sum()
+    def slope(function: Callable[..., Traced]) -> Callable[..., TracedHyper]:
+        found: Callable[..., TracedHyper] = jax.grad(lambda h, weight, *at: (weight * function(h, *at)).sum())
+        return found
 
-    def weigh_prior(
-        free: TracedHyper, units: TracedHyper, others: TracedHyper, nodes: Traced, weight: Traced
-    ) -> Traced:
-        return (weight * prior(nodes, untransform(free, units, others, positive))).sum()
-
-    return Functions(
-        compile_in_float64(density),
-        compile_in_float64(prior),
-        compile_in_float64(jax.grad(weigh_density)),
-        compile_in_float64(jax.grad(weigh_prior)),
-    )
+    functions = (density, prior, slope(density), slope(prior))
+    return Functions(*(compile_in_float64(function) for function in functions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +102,7 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
     @property
     def functions(self) -> Functions:
         """The user's functions, compiled."""
-        return functions_of(self.log_density, self.log_base, self.positive)
+        return functions_of(self.log_density, self.log_base)
 
     def condition_on(self, stack: Stack) -> Self:
         """With the grid that suits these values."""
@@ -222,28 +211,25 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
         )
         return replace(self, warned=True)
 
-    def ascend_on_nodes(self, stack: Stack, labels: Index) -> Callable[[Array, Hyper], tuple[float, Hyper]]:
+    def ascend_on_nodes(self, stack: Stack, labels: Index) -> Callable[[Hyper], tuple[float, Hyper]]:
         """Sum of log evidences on the present grid, and its gradient: that of logs weighted by the posterior."""
-        others = {name: self.hyper[name] for name in self.fixed}
-        f, nodes = self.functions, self._nodes
+        f, nodes, size = self.functions, self._nodes, block_size(len(labels))
         present = stack.seen.astype(np.float64)
 
-        def ascent(x: Array, units: Hyper) -> tuple[float, Hyper]:
-            here = replace(self, h=self._unpack(x, units))
+        def ascent(h: Hyper) -> tuple[float, Hyper]:
+            here = replace(self, h=h)
             seen, table = here._parts(sum_by_atom(here.rows(stack.values, stack.variance, stack.weight), labels))
             joint = table + here._log_mass
             logs = log_sum_exp(joint)
             posterior = (np.exp(joint - logs[..., None]) * (seen > 0)[..., None]).transpose(0, 2, 1)
-            fixed = (self._split(x), units, others)
-            slopes = [f.prior_slope(*fixed, nodes[g], posterior[:, g].sum(0)) for g in slices(len(nodes), NODES)]
-            size = block_size(len(labels))
+            slopes = [f.prior_slope(h, posterior[:, g].sum(0), nodes[g]) for g in slices(len(nodes), NODES)]
             for n in slices(len(labels), size):
                 values, weight = fill(stack.values[n], size), posterior[labels[n]] * present[n, None, :]
                 weight = fill(weight, size)
                 weight[n.stop - n.start :] = 0.0
                 for g in slices(len(nodes), NODES):
                     points = np.broadcast_to(nodes[g], (size, *nodes[g].shape))
-                    slopes.append(f.density_slope(*fixed, values, points, weight[:, g]))
+                    slopes.append(f.density_slope(h, weight[:, g], values, points))
             total = {name: np.sum([slope[name] for slope in slopes], axis=0) for name in self.free}
             return float(np.where(seen > 0, logs, 0.0).sum()), total
 
@@ -259,14 +245,14 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
             block = fill(values[n], size)
             for g in slices(G, NODES):
                 points = fill(fill(nodes[n, g], size).transpose(1, 0, 2), NODES).transpose(1, 0, 2)
-                logs = np.asarray(self.functions.density(block, points, self.hyper))
+                logs = np.asarray(self.functions.density(self.hyper, block, points))
                 result[n, g] = logs[: n.stop - n.start, : g.stop - g.start]
         return result
 
     def priors(self, nodes: Array) -> Array:
         """Log prior densities (G, D) at nodes."""
         parts = [
-            np.asarray(self.functions.prior(fill(nodes[g], NODES), self.hyper))[: g.stop - g.start]
+            np.asarray(self.functions.prior(self.hyper, fill(nodes[g], NODES)))[: g.stop - g.start]
             for g in slices(len(nodes), NODES)
         ]
         return np.concatenate(parts)
@@ -279,14 +265,10 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
             )
         return self.nodes
 
-    @property
-    def _log_step(self) -> Array:
-        return np.asarray(np.log(self._nodes[1] - self._nodes[0]))
-
     @cached_property
     def _log_mass(self) -> Array:
         """Log prior mass of every node (D, G)."""
-        return (self.priors(self._nodes) + self._log_step).T
+        return np.asarray((self.priors(self._nodes) + np.log(self._nodes[1] - self._nodes[0])).T)
 
     def _parts(self, rows: Array) -> tuple[Array, Array]:
         """Seen (..., D) and the table (..., D, G)."""
@@ -378,16 +360,10 @@ def from_density(
         raise InputError(
             "from_density: a density that does not factorise needs a Family of its own: docs/guide/family.md."
         )
-    names = _names(positive, "positive"), _names(fixed, "fixed")
-    given = (log_density, log_prior, start, *names, guess, learning)
-    return FactorisingDensity(*given)
-
-
-def _names(given: Sequence[str], what: str) -> tuple[str, ...]:
-    """Names of hyperparameters; one alone is easily given as a string."""
-    if isinstance(given, str):
-        raise InputError(f"from_density: {what} is a sequence of names; write {what}=({given!r},).")
-    return tuple(given)
+    for what, names in (("positive", positive), ("fixed", fixed)):
+        if isinstance(names, str):  # one alone is easily given so
+            raise InputError(f"from_density: {what} is a sequence of names; write {what}=({names!r},).")
+    return FactorisingDensity(log_density, log_prior, start, tuple(positive), tuple(fixed), guess, learning)
 
 
 LARGEST_ATOM = 16
@@ -487,5 +463,4 @@ def fill(x: Array, size: int) -> Array:
 def log_sum_exactly(x: Array, y: Array, rows: Index, columns: Index) -> Array:
     """Log sums of exponentials of x[row] + y[column], in fragments of bounded size."""
     fragment = max(1, 2_000_000 // x.shape[1])
-    parts = [slice(a, a + fragment) for a in range(0, len(rows), fragment)]
-    return np.concatenate([log_sum_exp(x[rows[part]] + y[columns[part]]) for part in parts])
+    return np.concatenate([log_sum_exp(x[rows[s]] + y[columns[s]]) for s in slices(len(rows), fragment)])

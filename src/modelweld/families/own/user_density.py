@@ -14,12 +14,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 import numpy as np
-import scipy
 
 from modelweld.core.family import ChecksValues, HasStarts, ValueLearner, condition_on, sum_by_atom
 from modelweld.core.values import Array, Index, Stack, total_variance
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Hyperparameters, NamesHyperparameters, first_row
+from modelweld.families.math.maximise import climb
 from modelweld.families.math.start import noise_shares
 
 if TYPE_CHECKING:
@@ -137,13 +137,11 @@ class UserDensity(ChecksValues, NamesHyperparameters, HasStarts, ValueLearner):
         """Hyperparameters by gradient, nodes held, then with nodes of their own; kept only if the evidence rises."""
         best = self
         if self.learning == "likelihood" and self.free:
-            value = self.log_evidence(sums).sum()
-            unit = self._units(stack)
+            value, unit = self.log_evidence(sums).sum(), self._units(stack)
             for _ in range(ROUNDS):
-                here = best._pack(unit)
-                there = best._climb(here, unit, stack, labels)
+                step = best._climb(unit, stack, labels)
                 for share in SHARES:
-                    nearer = condition_on(best.with_hyper(best._unpack(here + share * (there - here), unit)), stack)
+                    nearer = condition_on(replace(best, h=best._move(share * step, unit)), stack)
                     rows = nearer.rows(stack.values, stack.variance, stack.weight)
                     found = nearer.log_evidence(atoms := sum_by_atom(rows, labels)).sum()
                     if found > value:
@@ -160,12 +158,8 @@ class UserDensity(ChecksValues, NamesHyperparameters, HasStarts, ValueLearner):
         """The same family, after a warning if the evidences of these atoms are not accurate enough."""
 
     @abstractmethod
-    def ascend_on_nodes(self, stack: Stack, labels: Index) -> Callable[[Array, Hyper], tuple[float, Hyper]]:
-        """Sum of log evidences with the present nodes, and its gradient, for transformed hyperparameters and units."""
-
-    def with_hyper(self, h: Given) -> Self:
-        """The same family with these hyperparameters."""
-        return replace(self, h=h)
+    def ascend_on_nodes(self, stack: Stack, labels: Index) -> Callable[[Hyper], tuple[float, Hyper]]:
+        """Sum of log evidences with the present nodes, and its gradient, by hyperparameters."""
 
     def name_hyperparameters(self) -> Hyperparameters:
         """All hyperparameters by name."""
@@ -187,44 +181,33 @@ class UserDensity(ChecksValues, NamesHyperparameters, HasStarts, ValueLearner):
             for name in self.free
         }
 
-    def _pack(self, unit: Hyper) -> Array:
-        """Free hyperparameters as one vector: logarithms of positive ones, others in their units."""
-        parts = [np.log(x) if n in self.positive else x / unit[n] for n, x in self.hyper.items() if n in self.free]
-        return np.concatenate([part.ravel() for part in parts])
+    def _move(self, x: Array, unit: Hyper) -> Hyper:
+        """Hyperparameters moved by x, all that are free in one vector: logarithms of positive ones, others in units."""
+        found, begin = self.hyper, 0
+        for name in self.free:
+            part = x[begin : (begin := begin + found[name].size)].reshape(found[name].shape)
+            found[name] = found[name] * np.exp(part) if name in self.positive else found[name] + unit[name] * part
+        return found
 
-    def _split(self, x: Array) -> Hyper:
-        """The parts of such a vector by name."""
-        shapes = {name: self.hyper[name].shape for name in self.free}
-        ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
-        return {n: part.reshape(s) for (n, s), part in zip(shapes.items(), np.split(x, ends[:-1]), strict=True)}
-
-    def _unpack(self, x: Array, unit: Hyper) -> Hyper:
-        """And back to hyperparameters."""
-        found = {n: np.exp(part) if n in self.positive else part * unit[n] for n, part in self._split(x).items()}
-        return {**self.hyper, **found}
-
-    def _climb(self, here: Array, unit: Hyper, stack: Stack, labels: Index) -> Array:
-        """The best transformed hyperparameters within reach, by L-BFGS on the evidence with the present nodes."""
+    def _climb(self, unit: Hyper, stack: Stack, labels: Index) -> Array:
+        """The best move within reach, by L-BFGS on the evidence with the present nodes."""
         held = self.ascend_on_nodes(stack, labels)
 
-        def descent(x: Array) -> tuple[float, Array]:
-            value, gradient = held(x, unit)
-            return -value, -np.concatenate([gradient[name].ravel() for name in self.free])
+        def log_likelihood(x: Array) -> tuple[float, Array]:
+            h = self._move(x, unit)
+            value, slopes = held(h)
+            by = (slopes[name] * (h[name] if name in self.positive else unit[name]) for name in self.free)
+            return value, np.concatenate([slope.ravel() for slope in by])
 
-        if not np.isfinite(descent(here)[1]).all():
+        widths = [np.log(LARGEST_FACTOR) if name in self.positive else 1.0 for name in self.free]
+        reach = np.repeat(widths, [self.hyper[name].size for name in self.free])
+        if not np.isfinite(log_likelihood(0 * reach)[1]).all():
             raise InputError(
                 "from_density: the gradient of the evidence is not finite at the present hyperparameters; log_density "
                 "and log_prior must have finite derivatives for all values and all real theta, also in branches that "
                 "jnp.where does not choose."
             )
-        widths = [np.log(LARGEST_FACTOR) if name in self.positive else 1.0 for name in self.free]
-        reach = np.repeat(widths, [self.hyper[name].size for name in self.free])
-        bounds = list(zip(here - reach, here + reach, strict=True))
-        return np.asarray(
-            scipy.optimize.minimize(
-                descent, here, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS}
-            ).x
-        )
+        return climb(log_likelihood, 0 * reach, -reach, reach, most_steps=STEPS)
 
 
 @lru_cache(maxsize=32)
@@ -285,12 +268,6 @@ def cut_off(log_density: Traced) -> Traced:
     """Cut off at LOWEST; what is not a number has no density."""
     jnp = load_jax().numpy
     return jnp.maximum(jnp.where(jnp.isnan(log_density), LOWEST, log_density), LOWEST)
-
-
-def untransform(free: TracedHyper, units: TracedHyper, others: TracedHyper, positive: Sequence[str]) -> TracedHyper:
-    """Hyperparameters from transformed ones, inside a compiled function."""
-    jnp = load_jax().numpy
-    return {**others, **{n: jnp.exp(x) if n in positive else x * units[n] for n, x in free.items()}}
 
 
 def log_sum_exp(x: Array) -> Array:
