@@ -70,7 +70,7 @@ def neighbours(family):
             if name == "noise" and (there < np.asarray(getattr(family, "floor", 0.0))).any():
                 continue
             there = {name: float(there) if there.ndim == 0 else there}
-            yield name, family.with_hyper({**family.hyper, **there}) if of_user else replace(family, **there)
+            yield name, replace(family, h={**family.hyper, **there}) if of_user else replace(family, **there)
 
 
 def numbers_moved(of):

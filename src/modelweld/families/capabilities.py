@@ -104,27 +104,6 @@ def find_candidates(family: Family, own: Array, sums: Array, odds: Array) -> tup
     return family.candidates(own, sums, odds) if isinstance(family, NamesCandidates) else None
 
 
-class Compilable(Capability):
-    """Families that the compiled engine knows.
-
-    Examples
-    --------
-    >>> import modelweld
-    >>> isinstance(modelweld.Gaussian(), Compilable)
-    True
-    """
-
-    @property
-    def is_compilable(self) -> bool:
-        """Whether it knows the present settings."""
-        return True
-
-
-def is_compilable(family: Family) -> bool:
-    """Whether the compiled engine knows a family and its present settings."""
-    return isinstance(family, Compilable) and family.is_compilable
-
-
 # Asked by screening (`modelweld.fit.screening`) and diagnostics: how far values are from each other.
 
 

@@ -46,8 +46,8 @@ from modelweld.families.math.start import (
     VOTERS,
     evenly,
 )
-from modelweld.families.observed import Observed, Search, freeze_between
-from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, register, require
+from modelweld.families.observed import Observed, Search
+from modelweld.families.registry import check_choice, check_sizes, freeze_number, freeze_vectors, register, require
 
 WORTH = (1e-2, 1e7)
 """Bounds of `between`: values that tell nothing, or that coincide to three digits."""
@@ -221,7 +221,7 @@ class Counts(Moves, Observed):
 
     def __post_init__(self) -> None:
         check_choice(self, "learning")
-        freeze_between(self)
+        freeze_number(self, "between", "one positive number or infinite", also=np.inf)
         freeze_vectors(self, "base", positive=True)
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:

@@ -34,7 +34,6 @@ from modelweld.families.capabilities import (
 from modelweld.families.math.bessel import COLUMNS, OwnTilts, even_tilts, weigh_tilts
 from modelweld.families.math.own_concentration import Mixed, contending
 from modelweld.families.math.sphere import (
-    At,
     direction_of,
     direction_rows,
     even_weights,
@@ -138,8 +137,8 @@ class Directions(
         if self.mean is not None:
             object.__setattr__(self, "mean", unit_vector(self.mean))
         freeze_number(self, "concentration", "one positive number")
-        freeze_number(self, "base_concentration", "zero or one positive number", zero=True)
-        freeze_number(self, "diversity", "zero or one positive number", zero=True)
+        freeze_number(self, "base_concentration", "zero or one positive number", also=0.0)
+        freeze_number(self, "diversity", "zero or one positive number", also=0.0)
         if self.axial and (self.base_concentration or self.mean is not None):
             raise InputError(
                 "Directions: axial values have no mean direction, because v and -v are one; leave out mean and "
@@ -207,12 +206,12 @@ class Directions(
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        found = self._simplest.log_evidence(rows)
+        found = self.law.log_evidence(rows)
         return found - LOG_2 * np.maximum(rows[..., 0] - 1, 0.0) if self.axial else found
 
     def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; of axial values with the better of their signs."""
-        found = self._simplest.predictive(own, sums)
+        found = self.law.predictive(own, sums)
         return found - LOG_2 * np.logical_and.outer(own[:, 0] > 0, sums[:, 0] > 0) if self.axial else found
 
     def names_candidates(self, stack: Stack) -> bool:
@@ -225,7 +224,7 @@ class Directions(
 
     def estimate(self, rows: Array) -> Array:
         """Mode (and mean direction) of the atom; of axial ones that of the two whose largest entry is positive."""
-        found = self._simplest.mode(rows)
+        found = self.law.mode(rows)
         return upright(found) if self.axial else found
 
     @property
@@ -296,17 +295,8 @@ class Directions(
     @property
     def law(self) -> Mixed:
         """Of atoms and values, whether concentrations differ or not."""
-        at = self._at
-        return Mixed(at.mean, at.kappa, self.diversity or 0.0, at.base, self.reference, at.columns, self.axial)
-
-    @property
-    def _at(self) -> At:
-        kappa = require(self.concentration)
-        if self.axial:
-            return At(np.zeros(1), kappa, 0.0, self._columns, axial=True)
-        return At(np.asarray(self.mean, dtype=np.float64), kappa, require(self.base_concentration), self._columns)
-
-    @property
-    def _simplest(self) -> At | Mixed:
-        """The law in its simplest form: a mixture only where concentrations differ."""
-        return self.law if self.diversity else self._at
+        mean, base = np.zeros(1), 0.0
+        if not self.axial:
+            mean, base = np.asarray(self.mean, dtype=np.float64), require(self.base_concentration)
+        kappa, diversity = require(self.concentration), self.diversity or 0.0
+        return Mixed(mean, kappa, diversity, base, self.reference, self._columns, self.axial)

@@ -48,8 +48,8 @@ class Moving(HasHyperprior, Family):
     forgotten: ClassVar[tuple[str, ...]] = ()
     stands_as: ClassVar[type[Family]]
 
-    def check_memory(self) -> None:
-        """Refuse what is no correlation time."""
+    def __post_init__(self) -> None:
+        super().__post_init__()  # type: ignore[misc]
         if not self.memory > 0:
             raise InputError(
                 f"{type(self).__name__}: memory must be positive, or infinite for atoms that stand still; found "
@@ -138,10 +138,6 @@ class FadingCounts(Moving, Counts):
 
     memory: float = np.inf
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_memory()
-
     def name_hyperparameters(self) -> Hyperparameters:
         """As `Counts`, and the memory."""
         return {**super().name_hyperparameters(), "memory": self.memory}
@@ -218,7 +214,6 @@ class FadingDirections(Moving, NamesHyperparameters, Directions):
             )
         object.__setattr__(self, "own", False)
         super().__post_init__()
-        self.check_memory()
 
     def fade(self, sums: Array, correlation: Array) -> Array:
         """Shorter sums."""
@@ -237,7 +232,7 @@ class FadingDirections(Moving, NamesHyperparameters, Directions):
     def posterior(self, sums: Array) -> tuple[Array, Array]:
         """The mode, and variances across and along it."""
         mean = self.estimate(sums)
-        return mean, spread_about(mean, np.asarray(self._at.squares(sums)))
+        return mean, spread_about(mean, np.asarray(self.law.squares(sums)))
 
     def scatter(self, mean: Array) -> Array:
         """Of values of weight one."""
@@ -294,7 +289,6 @@ class Drift(Moving, Gaussian):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_memory()
         if self.shape == "full" or self.learning == "moments":
             raise InputError("Drift: shape is 'diagonal' or 'scalar', and learning 'likelihood' or 'nothing'.")
 

@@ -188,18 +188,6 @@ class PerCoordinate(StartsByShare, Observed):
         return likelihood_of_values(self.density, stack.values, self.own(stack.values, stack.weight), labels)
 
 
-def freeze_between(family: Observed) -> None:
-    """Make a `between` that is one number a float; refuse others."""
-    if family.between is None:
-        return
-    between = np.asarray(family.between, dtype=np.float64)
-    if between.ndim > 0 or not between > 0:
-        raise InputError(
-            f"{type(family).__name__}: between is one positive number or infinite; found {family.between!r}."
-        )
-    object.__setattr__(family, "between", float(between))
-
-
 def parts(rows: Array) -> tuple[Array, Array, Array]:
     """Two statistics per dimension and the summed carrier, which stand side by side in rows (..., 2 D + 1)."""
     D = rows.shape[-1] // 2

@@ -20,8 +20,8 @@ from modelweld.errors import InputError
 from modelweld.families.capabilities import first_row
 from modelweld.families.math.event_densities import SMALLEST_SHARE, Poisson, carrier_of_events
 from modelweld.families.math.start import prefer_given
-from modelweld.families.observed import PerCoordinate, freeze_between, parts
-from modelweld.families.registry import check_choice, freeze_vectors, register
+from modelweld.families.observed import PerCoordinate, parts
+from modelweld.families.registry import check_choice, freeze_number, freeze_vectors, register
 
 PSEUDO_COUNTS = (1e-3, 1e6)
 """Bounds of the atoms' pseudo-counts: all at zero or one, or equal to three digits."""
@@ -158,7 +158,7 @@ class Proportions(PerCoordinate):
 
     def __post_init__(self) -> None:
         check_choice(self, "learning")
-        freeze_between(self)
+        freeze_number(self, "between", "one positive number or infinite", also=np.inf)
         freeze_vectors(self, "successes", "failures", positive=True)
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:

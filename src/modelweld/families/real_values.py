@@ -51,7 +51,6 @@ from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import (
-    Compilable,
     Drawable,
     HasPlaces,
     Location,
@@ -136,7 +135,6 @@ class Gaussian(
     ChecksValues,
     HasHyperprior,
     NamesHyperparameters,
-    Compilable,
     HasPlaces,
     Drawable,
     Sampled,
@@ -291,11 +289,6 @@ class Gaussian(
     def log_prior(self) -> float:
         """Log density of noise and spread."""
         return float(self.noise_prior.log_density(*self.hyperparameters).sum())
-
-    @property
-    def is_compilable(self) -> bool:
-        """Full covariances are not compiled; nor are subclasses, which may score in a way of their own."""
-        return type(self) is Gaussian and self.shape != "full"
 
     def variances(self) -> Variances | None:
         """Noise and spread; of full covariances the diagonals."""

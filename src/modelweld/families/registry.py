@@ -89,12 +89,12 @@ def check_choice(family: Family, field: str, known: Sequence[str] = LEARNING) ->
         raise InputError(f"{type(family).__name__}: {field} is {names}; found {given!r}.")
 
 
-def freeze_number(family: Family, field: str, what: str = "a positive number", zero: bool = False) -> None:
-    """Make a field that is given a float; refuse what is no positive finite number, or zero where that is one."""
+def freeze_number(family: Family, field: str, what: str = "a positive number", also: float = 1.0) -> None:
+    """Make a field that is given a float; refuse what is neither a positive finite number nor `also` allowed."""
     given = getattr(family, field)
     if given is None:
         return
-    if np.ndim(given) or not (SMALLEST_POSITIVE <= given < np.inf or (zero and given == 0)):
+    if np.ndim(given) or not (SMALLEST_POSITIVE <= given < np.inf or given == also):
         raise InputError(f"{type(family).__name__}: {field} is {what}; found {given!r}.")
     object.__setattr__(family, field, float(given))
 

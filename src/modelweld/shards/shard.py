@@ -31,8 +31,7 @@ from modelweld.core.values import (
 )
 from modelweld.errors import InputError
 from modelweld.families import Gaussian
-from modelweld.families.capabilities import is_compilable
-from modelweld.fit.engines.choice import is_large
+from modelweld.fit.engines.choice import is_compilable, is_large
 from modelweld.fit.screening.clipping import clip_weights
 from modelweld.fuse import receive
 from modelweld.inputs.local_model import LocalModel, check_finite

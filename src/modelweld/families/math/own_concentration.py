@@ -42,6 +42,7 @@ from modelweld.families.math.bessel import (
     even_tilts,
     integrate_concentration,
     log_uniform,
+    tilt,
     tilts_at,
 )
 from modelweld.families.math.maximise import climb
@@ -92,6 +93,9 @@ class Mixed(NamedTuple):
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows [n, c of each node, S]."""
         n, c, S = self.parts(rows)
+        if not self.diversity:
+            D = S.shape[-1]
+            return np.asarray(self.singletons(rows) + tilt(D, self.squares(rows)) - tilt(D, np.asarray(self.base**2)))
         return self.evidence_at(S.shape[-1], n, c, self.along(S), np.einsum("...d,...d->...", S, S))
 
     def parts(self, rows: Array) -> tuple[Array, Array, Array]:
@@ -104,10 +108,40 @@ class Mixed(NamedTuple):
 
     def predictive(self, own: Array, sums: Array) -> Array:
         """Log densities of values at atoms (L, K)."""
+        if not self.diversity:
+            return self._predictive_of_one(own, sums)
         theirs, result = self.log_evidence(sums), np.empty((len(own), len(sums)))
         for part in blocks(len(own), len(sums) * len(POINTS)):
             result[part] = self._together(own[part], sums) - theirs
         return result
+
+    def _predictive_of_one(self, own: Array, sums: Array) -> Array:
+        """The same where all atoms have one concentration: one matrix product, and the tilt of squared lengths."""
+        (_, _, V), (_, _, S) = self.parts(own), self.parts(sums)
+        D, ours, theirs = V.shape[1], self.squares(own) - self.base**2, self.squares(sums)
+        lengths = np.abs(V @ S.T) if self.axial else V @ S.T
+        lengths *= 2 * self.kappa**2
+        lengths += ours[:, None]
+        lengths += theirs
+        result = tilt(D, np.maximum(lengths, 0.0, out=lengths))
+        result -= tilt(D, theirs)
+        result += self.singletons(own)[:, None]
+        return result
+
+    def squares(self, rows: Array) -> Array:
+        """Squared lengths of kappa_0 mean + kappa S; the same at zero to the last bit as kappa_0 squared."""
+        S = self.parts(rows)[2]
+        across = np.einsum("...d,...d->...", S, S)
+        if self.axial:
+            return np.asarray(self.kappa**2 * across)
+        squares = self.base**2 + 2 * self.base * self.kappa * (S @ self.mean) + self.kappa**2 * across
+        return np.asarray(np.maximum(squares, 0.0))
+
+    def singletons(self, rows: Array) -> Array:
+        """The part of the evidence that adds up over values: n (log C(0) - tilt(kappa)) + c."""
+        n, c, S = self.parts(rows)
+        D = S.shape[-1]
+        return np.asarray(n * (log_uniform(D) - float(tilt(D, np.asarray(self.kappa**2)))) + c[..., 0])
 
     def _together(self, own: Array, sums: Array) -> Array:
         """Log evidences (L, K) of values together with atoms."""
@@ -152,6 +186,8 @@ class Mixed(NamedTuple):
 
     def mode(self, rows: Array) -> Array:
         """Direction of the expected atom; the mean if there is none."""
+        if not self.diversity:
+            return directions_of(self.base * self.mean + self.kappa * self.parts(rows)[2], self.mean)
         pull, back = self.expected(rows)
         expected = pull[..., None] * self.parts(rows)[2]
         return directions_of(expected if self.axial else expected + back[..., None] * self.mean, self.mean)

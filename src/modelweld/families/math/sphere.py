@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from modelweld.core.values import Array, Stack, total_variance
 from modelweld.errors import InputError
 from modelweld.families.capabilities import first_row
-from modelweld.families.math.bessel import log_uniform, tilt
+from modelweld.families.math.bessel import tilt
 
 UNIT_TOLERANCE = 1e-6
 """How far a length may be from one: float32 vectors of any dimension are within 1e-6. Rows are divided by theirs."""
@@ -168,62 +168,6 @@ CONCENTRATIONS = (1e-3, 1e6)
 """Bounds of a learned concentration of values of typical weight: below the first, a value is uniform for all purposes;
 the second, times the dimension, is an angle of a thousandth about the atom. Lengths of sums are exact to 1e-16 of
 themselves, so that at least nine digits of an evidence are left there."""
-
-
-class At(NamedTuple):
-    """Hyperparameters: mean direction and concentration of atoms (`base`), concentration of values about theirs.
-
-    Rows have so many `columns` of c, all of them alike. Where values are `axial`, which have no sign, there is no mean,
-    the base is zero, and a value has the sign that suits the atom.
-    """
-
-    mean: Array
-    kappa: float
-    base: float
-    columns: int = 1
-    axial: bool = False
-
-    def log_evidence(self, rows: Array) -> Array:
-        """Log marginal density of the values behind summed rows [n, c, S]."""
-        D = self._sums(rows).shape[-1]
-        return np.asarray(self.singletons(rows) + tilt(D, self.squares(rows)) - tilt(D, np.asarray(self.base**2)))
-
-    def predictive(self, own: Array, sums: Array) -> Array:
-        """Log densities of values at atoms (L, K): one matrix product, and the tilt of squared lengths."""
-        V, S = self._sums(own), self._sums(sums)
-        D = V.shape[1]
-        ours, theirs = self.squares(own) - self.base**2, self.squares(sums)
-        lengths = np.abs(V @ S.T) if self.axial else V @ S.T
-        lengths *= 2 * self.kappa**2
-        lengths += ours[:, None]
-        lengths += theirs
-        result = tilt(D, np.maximum(lengths, 0.0, out=lengths))
-        result -= tilt(D, theirs)
-        result += self.singletons(own)[:, None]
-        return result
-
-    def mode(self, rows: Array) -> Array:
-        """Direction of kappa_0 mean + kappa S; the mean if there is none."""
-        return directions_of(self.base * self.mean + self.kappa * self._sums(rows), self.mean)
-
-    def squares(self, rows: Array) -> Array:
-        """Squared lengths of kappa_0 mean + kappa S; the same at zero to the last bit as kappa_0 squared."""
-        S = self._sums(rows)
-        across = np.einsum("...d,...d->...", S, S)
-        if self.axial:
-            return np.asarray(self.kappa**2 * across)
-        along = S @ self.mean
-        squares = self.base**2 + 2 * self.base * self.kappa * along + self.kappa**2 * across
-        return np.asarray(np.maximum(squares, 0.0))
-
-    def singletons(self, rows: Array) -> Array:
-        """The part of the evidence that adds up over values: n (log C(0) - tilt(kappa)) + c."""
-        D = self._sums(rows).shape[-1]
-        return np.asarray(rows[..., 0] * (log_uniform(D) - float(tilt(D, np.asarray(self.kappa**2)))) + rows[..., 1])
-
-    def _sums(self, rows: Array) -> Array:
-        """S of rows."""
-        return rows[..., 1 + self.columns :]
 
 
 def directions_of(pull: Array, otherwise: Array) -> Array:

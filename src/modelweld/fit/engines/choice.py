@@ -14,7 +14,8 @@ from modelweld.core.plan import Plan
 from modelweld.core.prior import Prior
 from modelweld.core.values import Stack
 from modelweld.errors import InputError
-from modelweld.families.capabilities import is_compilable, names_candidates
+from modelweld.families.capabilities import names_candidates
+from modelweld.families.real_values import Gaussian
 from modelweld.fit.engines.sweep_engines import Compiled, Engine, Reference, Sparse
 
 COMPILED_FROM = 2_000_000
@@ -53,6 +54,11 @@ def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Pla
             "engine 'compiled' is for one array with a diagonal or scalar Gaussian, without variance, weight or splits."
         )
     return able
+
+
+def is_compilable(family: Family) -> bool:
+    """Whether the compiled engine knows a family: not full covariances, nor subclasses, which may score otherwise."""
+    return type(family) is Gaussian and family.shape != "full"
 
 
 def is_large(stack: Stack) -> bool:

@@ -18,8 +18,9 @@ from modelweld.core.family import Family, condition_on, gather, log_prior, rows_
 from modelweld.core.prior import Fragments
 from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Array
-from modelweld.families.capabilities import is_compilable, list_sampled, prior_location
+from modelweld.families.capabilities import list_sampled, prior_location
 from modelweld.families.real_values import Gaussian
+from modelweld.fit.engines.choice import is_compilable
 from modelweld.fit.search.parts import Parts
 from modelweld.results.posterior.compiled_evidences import evidence_of, is_compiled
 from modelweld.results.posterior.compiled_gaussian import ACCEPTED, run, values_of
