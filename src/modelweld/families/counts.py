@@ -285,19 +285,17 @@ class Counts(Moves, Observed):
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean (base + s) / (A + N), which is also the mode of the logarithms of theta."""
-        a, D = self._base, self._base.size
-        theta = a + rows[..., :D]
-        if rows.shape[-1] > D + 2:
-            theta = theta / (1 + self._sums(rows).E)
-        return np.asarray(theta / theta.sum(-1, keepdims=True))
+        return self._composition(self._base + rows[..., : self._base.size], rows)
 
     def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
         """Dirichlet, about the same estimates."""
-        D = self._base.size
-        theta = np.maximum(rng.gamma(self._base + sums[:, :D]), np.finfo(float).tiny)
-        if sums.shape[1] > D + 2:
-            theta = theta / (1 + self._sums(sums).E)
-        return np.asarray(theta / theta.sum(1, keepdims=True))
+        drawn = rng.gamma(self._base + sums[:, : self._base.size])
+        return self._composition(np.maximum(drawn, np.finfo(float).tiny), sums)
+
+    def _composition(self, theta: Array, rows: Array) -> Array:
+        """Of sum one, each word by how much of it was known."""
+        theta = theta / (1 + self._sums(rows).E) if rows.shape[-1] > self._base.size + 2 else theta
+        return np.asarray(theta / theta.sum(-1, keepdims=True))
 
     def follow(self, values: Array, before: Array, after: Array) -> Array:
         """By ratios, and of as many observations."""

@@ -165,13 +165,8 @@ class Rates(PerCoordinate):
 
     def at(self, logs: Array, between: bool) -> Self:
         """The same family with hyperparameters of these logarithms, the mean being that of the prior."""
-        mean, concentration, *last = logs.reshape(2 + between, -1)
-        return replace(
-            self,
-            mean=np.exp(mean if self.kind == "poisson" else -mean),
-            concentration=np.exp(concentration),
-            between=np.exp(last[0]) if between else self.between,
-        )
+        found = dict(zip(self.learns, np.exp(logs.reshape(2 + between, -1)), strict=False))
+        return replace(self, **found | ({"mean": 1 / found["mean"]} if self.kind == "gamma" else {}))
 
     def own(self, values: Array, weight: Array | None) -> Own:
         """Of the Gamma kind, a known shape is one per unit of weight; without one, weight is all there is."""

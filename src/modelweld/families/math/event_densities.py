@@ -133,14 +133,13 @@ class Poisson:
         What depends on atoms only is taken out where all values are worth the same.
         """
         base = (P * np.log(R) - scipy.special.gammaln(P)).sum(-1)
-        alike = self.alike(p, r)
+        same_p, same_r = ((x == x[:1]).all() for x in (p, r))
         result = np.empty((len(p), len(P)))
         for part in blocks(len(p), P.size):
-            if alike:
-                result[part] = self.of_alike(p[part], r[part], P, R)
-            else:
-                shapes = P + p[part, None, :]
-                result[part] = (scipy.special.gammaln(shapes) - shapes * np.log(R + r[part, None, :])).sum(-1)
+            shapes = P + (p[:1] if same_p else p[part])[:, None, :]
+            logs = np.log(R + (r[:1] if same_r else r[part])[:, None, :])
+            rates = p[part] @ logs[0].T + (P * logs[0]).sum(-1) if same_r else (shapes * logs).sum(-1)
+            result[part] = scipy.special.gammaln(shapes).sum(-1) - rates
         return np.asarray(result + base)
 
     def log_evidence(self, a: Array, b: Array, P: Array, R: Array) -> Array:
@@ -161,15 +160,6 @@ class Poisson:
         by_b = (a / b + by_R).sum(0)
         gradient = np.stack([-b * by_b, a * by_a + b * by_b])
         return float(self.log_evidence(a, b, P, R).sum()), gradient, by_P, by_R
-
-    def alike(self, p: Array, r: Array) -> bool:
-        """Whether values are worth the same."""
-        return bool((r == r[:1]).all())
-
-    def of_alike(self, p: Array, r: Array, P: Array, R: Array) -> Array:
-        """What depends on values, if they are."""
-        logs = np.log(R + r[0])
-        return np.asarray(scipy.special.gammaln(P + p[:, None, :]).sum(-1) - p @ logs.T - (P * logs).sum(-1))
 
     def value(self, rate: Array) -> Array:
         """The atom's value, and the way back."""
@@ -216,15 +206,6 @@ class Gamma(Poisson):
     def constant_carrier(self, values: Array, weight: Array | None) -> Array:
         """Nothing."""
         return np.zeros_like(values)
-
-    def alike(self, p: Array, r: Array) -> bool:
-        """Whether values are worth the same."""
-        return bool((p == p[:1]).all())
-
-    def of_alike(self, p: Array, r: Array, P: Array, R: Array) -> Array:
-        """What depends on values, if they are."""
-        shapes = P + p[0]
-        return np.asarray(scipy.special.gammaln(shapes).sum(-1) - (shapes * np.log(R + r[:, None, :])).sum(-1))
 
     def value(self, rate: Array) -> Array:
         """Scales are inverse rates."""

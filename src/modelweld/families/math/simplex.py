@@ -356,12 +356,7 @@ class MatchedCompositions:
     def likelihood_of_atoms(self, between: float) -> LogLikelihood:
         """Of logarithms of a alone."""
         n = self.compositions.effective_size(between)
-
-        def log_likelihood(x: Array) -> tuple[float, Array]:
-            value, by_a, _ = self.evidence(np.exp(x), n)
-            return value, np.exp(x) * by_a
-
-        return log_likelihood
+        return of_logarithms(lambda a: self.evidence(a, n)[:2])
 
     def _of_vocabularies(self, seen: Array, a: Array, n: Array) -> tuple[float, Array, float]:
         of = vocabulary_statistics(self.compositions.p, seen, n, a)
@@ -382,9 +377,14 @@ def over_atoms(a: Array, S: Array, N: Array) -> tuple[float, Array, Array, Array
 
 def likelihood_of_atoms(S: Array, N: Array) -> LogLikelihood:
     """Of logarithms of pseudo-counts (D,), given sums of values (K, D) and what they are worth (K,)."""
+    return of_logarithms(lambda a: over_atoms(a, S, N)[:2])
+
+
+def of_logarithms(of: LogLikelihood) -> LogLikelihood:
+    """The same function of logarithms."""
 
     def log_likelihood(x: Array) -> tuple[float, Array]:
-        value, by_a, _, _ = over_atoms(np.exp(x), S, N)
-        return value, np.exp(x) * by_a
+        value, slope = of(np.exp(x))
+        return value, np.exp(x) * slope
 
     return log_likelihood

@@ -80,22 +80,28 @@ def misfit_covariances(flat: Array, known: Array) -> tuple[int, str] | None:
     matrices = flat[counting].reshape(-1, D, D)
     variances = np.einsum("lii->li", matrices)
     bad = first_row((variances <= 0).any(1))
-    if bad is not None:
-        return int(counting[bad]), f"have a positive diagonal; found {variances[bad].min():g}"
-    deviations = np.sqrt(variances)
-    scaled = matrices / deviations[:, :, None] / deviations[:, None, :]
-    skew = np.abs(scaled - np.swapaxes(scaled, 1, 2)).max((1, 2), initial=0.0)
-    bad = first_row(skew > ASYMMETRY)
-    if bad is not None:
-        i, j = np.unravel_index(np.abs(scaled[bad] - scaled[bad].T).argmax(), (D, D))
-        pair = f"{matrices[bad, i, j]:g} at ({i}, {j}) and {matrices[bad, j, i]:g} at ({j}, {i})"
-        return int(counting[bad]), f"are symmetric matrices; found {pair}"
-    smallest = np.linalg.eigvalsh(scaled)[:, 0]
-    bad = first_row(smallest <= D * np.finfo(float).eps)
-    if bad is not None:
-        lowest = float(np.linalg.eigvalsh(matrices[bad])[0])
-        return int(counting[bad]), f"are positive definite matrices; found a smallest eigenvalue of {lowest:g}"
-    return None
+    found = None if bad is None else (bad, f"have a positive diagonal; found {variances[bad].min():g}")
+    if found is None:
+        words = "are symmetric matrices", "are positive definite matrices; found a smallest eigenvalue of"
+        least = D * np.finfo(float).eps
+        found = misfit_matrices(matrices, np.sqrt(variances), (ASYMMETRY, least), words)
+    return found and (int(counting[found[0]]), found[1])
+
+
+def misfit_matrices(
+    matrices: Array, deviations: Array, limits: tuple[float, float], words: tuple[str, str]
+) -> tuple[int, str] | None:
+    """The first of matrices (L, D, D), in units of deviations (L, D), that is less symmetric or lower than `limits`."""
+    scaled = matrices / (deviations[:, :, None] * deviations[:, None, :])
+    turned = np.swapaxes(scaled, 1, 2)
+    skew = np.abs(scaled - turned)
+    row = first_row(skew.max((1, 2), initial=0.0) > limits[0])
+    if row is not None:
+        i, j = sorted(map(int, np.unravel_index(skew[row].argmax(), skew[row].shape)))
+        pair = f"{matrices[row, i, j]:g} at ({i}, {j}) and {matrices[row, j, i]:g} at ({j}, {i})"
+        return row, f"{words[0]}; found {pair}"
+    row = first_row(np.linalg.eigvalsh((scaled + turned) / 2)[:, 0] <= limits[1])
+    return None if row is None else (row, f"{words[1]} {float(np.linalg.eigvalsh(matrices[row])[0]):g}")
 
 
 SYMMETRY_ROUNDING = 1e-6
@@ -141,21 +147,15 @@ def not_negative(matrices: Array) -> Array:
 def misfit_singular(stack: Stack) -> tuple[int, str] | None:
     """The first covariance that counts and is not symmetric, or negative in some direction."""
     D = dimensions(stack.values.shape[1])
-    seen = number_of_points(stack.values, stack.weight) > 0
-    given, (_, matrices) = stack.values[:, D:].reshape(-1, D, D), parts(stack.values)
-    deviations = np.sqrt(all_points(stack)[1])
-    unit = np.outer(deviations, deviations)
-    skew = np.abs(given - np.swapaxes(given, 1, 2)) / unit
-    row = first_row(seen & (skew.max((1, 2)) > SYMMETRY_ROUNDING))
-    if row is not None:
-        i, j = sorted(map(int, np.unravel_index(skew[row].argmax(), (D, D))))
-        pair = f"{given[row, i, j]:g} at ({i}, {j}) and {given[row, j, i]:g} at ({j}, {i})"
-        return row, f"have a symmetric covariance beside the mean; found {pair}"
-    row = first_row(seen & (np.linalg.eigvalsh(matrices / unit)[:, 0] < -SYMMETRY_ROUNDING))
-    if row is not None:
-        lowest = float(np.linalg.eigvalsh(matrices[row])[0])
-        return row, f"have a covariance without negative eigenvalues beside the mean; found {lowest:g}"
-    return None
+    seen = np.flatnonzero(number_of_points(stack.values, stack.weight) > 0)
+    deviations = np.broadcast_to(np.sqrt(all_points(stack)[1]), (len(seen), D))
+    words = (
+        "have a symmetric covariance beside the mean",
+        "have a covariance without negative eigenvalues beside the mean; found",
+    )
+    matrices = stack.values[seen, D:].reshape(-1, D, D)
+    found = misfit_matrices(matrices, deviations, (SYMMETRY_ROUNDING, -SYMMETRY_ROUNDING), words)
+    return found and (int(seen[found[0]]), found[1])
 
 
 class InverseWishart(ChecksValues, Predictive, NamesHyperparameters, HasStarts, Embeds, Sampled, Family):
