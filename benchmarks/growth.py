@@ -73,7 +73,7 @@ def board(J: int) -> Board:
     stacked = np.concatenate(values)
     stack = Stack(stacked, offsets_of([len(v) for v in values]), np.full(stacked.shape, 0.5))
     family = Gaussian().starts(stack)[0]
-    made = Board([stack], [family], default_prior("auto", J), Fragments(), np.concatenate(labels))
+    made = Board([stack], [family], default_prior("auto"), Fragments(), np.concatenate(labels))
     made.learn()
     return made
 

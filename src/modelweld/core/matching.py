@@ -153,20 +153,18 @@ class Matching:
         return np.bincount(held, minlength=len(self.counts))
 
     @property
-    def background_probability(self) -> float:
-        """Probability that a value which no other site shares belongs to no atom at all."""
-        return 0.0 if self.prior is None else self.prior.background_probability(self.sites_fitted)
+    def K(self) -> int:
+        """Number of groups that any site has: all atoms but those that are excluded."""
+        return self.atoms_fitted - len(self.artefacts)
 
     @property
-    def K(self) -> int:
-        """Number of atoms that are not excluded."""
-        fitted = self.fitted_counts[: self.atoms_fitted - len(self.artefacts)]
-        return len(fitted) if self.prior is None else int(self.prior.is_atom(fitted, self.sites_fitted).sum())
+    def shared(self) -> int:
+        """How many of them several sites have; sites that repeat another do not count."""
+        return int((self.fitted_counts[: self.K] > 1).sum())
 
     @cached_property
     def excluded(self) -> Index:
-        """Rows whose atom is excluded: alone and more probably background than an atom, an artefact, or a gross
-        outlier.
+        """Rows whose atom is excluded: an artefact, a gross outlier, or of a shifted site.
 
         It stays among `values` and `counts`, after the K others.
         """

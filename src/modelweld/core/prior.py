@@ -28,7 +28,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
@@ -81,18 +80,6 @@ class Prior(ABC):
     def parameters(self) -> dict[str, float]:
         """Its own parameters by name."""
         return {name: value for name, value in vars(self).items() if isinstance(value, float)}
-
-    def background_probability(self, J: int) -> float:
-        """Probability that a value alone belongs to no atom."""
-        return 0.0
-
-    def is_atom(self, counts: Index, J: int) -> NDArray[np.bool_]:
-        """Which of these are atoms: all that are held, but those that one of J groups holds where background is more
-        likely.
-
-        The one rule by which K is counted, of fusions, of sums and of draws.
-        """
-        return np.asarray(counts > (1 if self.background_probability(J) > 0.5 else 0))
 
 
 AUTHORS_LARGEST_COUNT = 10

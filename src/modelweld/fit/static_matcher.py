@@ -16,7 +16,7 @@ from modelweld.core.gaussian import Gaussian as PaperGaussian
 from modelweld.core.match import Parts, Refit, Screen, through
 from modelweld.core.matching import Artefact, Matching, make_matching
 from modelweld.core.plan import MOST_SWEEPS, Auto, Plan
-from modelweld.core.prior import BetaBernoulli, Prior
+from modelweld.core.prior import Prior
 from modelweld.core.values import Index, Key, SetValues, check_squares
 from modelweld.errors import ConvergenceWarning, Finding, InputError
 from modelweld.families.real_values import Gaussian
@@ -64,7 +64,7 @@ def values_of(parts: Parts, sites: Sequence[str], columns: Sequence[Sequence[str
 
 def fit(values: SetValues, plan: Plan, rng: np.random.Generator) -> Matching:
     """The matching of values that are taken for honest and independent; the paper's where the search is plain."""
-    prior = default_prior(plan.prior, len(values.sites))
+    prior = default_prior(plan.prior)
     plain = plan.search == "plain" and not plan.splits_of(values.stacks)
     if plain and isinstance(engine_for(values.stacks, values.families, prior, plan), Reference):
         matching = fit_as_printed(values, prior, plan.max_sweeps, rng)
@@ -90,15 +90,9 @@ def fit_as_printed(values: SetValues, prior: Prior, max_sweeps: int, rng: np.ran
     return replace(matching, families=learned)
 
 
-FEWEST_FOR_SPECTRUM = 4
-"""Sites from which on sharing frequencies can be learned."""
-
-
-def default_prior(prior: Prior | Auto, sites: int) -> Prior:
-    """The prior itself, or the one that suits so many sites."""
-    if isinstance(prior, Prior):
-        return prior
-    return Spectrum() if sites >= FEWEST_FOR_SPECTRUM else BetaBernoulli()
+def default_prior(prior: Prior | Auto) -> Prior:
+    """The prior itself, or the one whose sharing frequencies are learned."""
+    return prior if isinstance(prior, Prior) else Spectrum()
 
 
 def refit(old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True) -> Matching:

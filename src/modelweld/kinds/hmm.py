@@ -34,7 +34,6 @@ from modelweld.core.values import Array, Index, Key
 from modelweld.errors import InputError
 from modelweld.families import Counts, Family, Gaussian, Rates, Scatter
 from modelweld.fit.screening.units import Totals, totals_of
-from modelweld.fit.static_matcher import FEWEST_FOR_SPECTRUM
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.kind import Facts, Kind, Transitions, check_counted, common_facts, concatenate, lay_out
 from modelweld.kinds.layout import Layout, truth
@@ -188,7 +187,7 @@ class HMM(Kind):
         """Matched by emissions; means are distinguished as finely as the states' own widths allow."""
         arrays = models[0].arrays
         if "means" in arrays:
-            few = len(models) < FEWEST_FOR_SPECTRUM and are_merged(models)
+            few = len(models) < MANY and are_merged(models)
             correlated = are_correlated(models) or are_tempered(models)
             beside: dict[Key, Family] = {"covariances": Scatter()} if few or correlated else {}
             return {"means": Gaussian(resolution=resolution(models)), **beside}
@@ -354,6 +353,9 @@ CORRELATED = 2.0
 """Frames that are worth one, from which on they are taken for correlated. Fits to independent frames find 1.0 to 1.7,
 to sensors 2.3 to 3.3, to movements 4 to 40. Simulated frames that are correlated as much (2.1 to 2.8) lose .02 of ARI
 at ten sites by being taken for such, sensors .1 by not being."""
+
+MANY = 4
+"""Sites from which on means alone tell merged states apart: of fewer, covariances are matched beside them."""
 
 MOST_FEATURES = 50
 """Up to which diagonal covariances are matched as whole ones, whose determinants take the cube of it."""

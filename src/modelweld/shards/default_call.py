@@ -195,7 +195,7 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
     check_alike(surveys)
     everyone = range(engine.shards)
     turn = np.array(sorted(everyone, key=lambda s: surveys[s].mark))
-    prior = default_prior(request.prior, sum(x.sites for x in surveys))
+    prior = default_prior(request.prior)
     errors, once = any(x.errors for x in surveys), any(x.once for x in surveys)
     fragments = plan.splits is True or (plan.splits == "auto" and errors and not once)
     plan = replace(
