@@ -54,8 +54,7 @@ def fuse(
         auxiliary. Default: what suits the kind of model, else `Gaussian`. See docs/families.md.
     prior : Prior or "auto"
         Prior over matchings: ``BetaBernoulli(alpha, gamma0)``, or ``Spectrum()``, which learns how often atoms are
-        shared (empirical Bayes) and has a background component. ``"auto"`` is ``Spectrum()`` from four sites on, else
-        ``BetaBernoulli(1, 1)``; where sites have times, `BirthDeath`, and no other.
+        shared (empirical Bayes). ``"auto"`` is ``Spectrum()``; where sites have times, `BirthDeath`, and no other.
     times : sequence or mapping, optional
         When each site's model was trained: numbers, or dates (also written, ``"2024-03"``), in the order of the sites
         or by their names. Atoms then move, appear and disappear, by rates that are learned; ``fusion.timeline`` has

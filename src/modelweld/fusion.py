@@ -139,8 +139,13 @@ class Fusion:
 
     @property
     def K(self) -> int:
-        """Number of atoms that are not excluded."""
+        """Number of groups that any site has: all atoms but those that are excluded."""
         return self._fit.K
+
+    @property
+    def shared(self) -> int:
+        """How many of them several sites have; sites that repeat another do not count."""
+        return self._fit.shared
 
     @property
     def labels(self) -> list[Index]:
@@ -321,7 +326,7 @@ class Fusion:
         >>> import modelweld
         >>> fusion = modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]])
         >>> fusion.slim().add([[5.1, -4.9]])
-        <SlimFusion of 4 sites: 3 atoms>
+        <SlimFusion of 4 sites: 3 atoms (2 shared)>
         """
         return slim(self._fit)
 
@@ -368,7 +373,7 @@ class Fusion:
     def __repr__(self) -> str:
         several = modelweld.report.text.several
         sets = ", ".join(
-            f"{several(m.K, name)} from {len(m.stacked_labels)}"
+            f"{several(m.K, name)} ({m.shared:,} shared) from {len(m.stacked_labels)}"
             + (f" ({len(m.excluded)} excluded)" if len(m.excluded) else "")
             for name, m in self.matchings.items()
         )
@@ -378,5 +383,5 @@ class Fusion:
     def _repr_html_(self) -> str:
         if len(self.matchings) == 1:
             return self.table().html(repr(self))
-        rows = [[name, m.K, len(m.stacked_labels), len(m.excluded)] for name, m in self.matchings.items()]
-        return html_table(repr(self), ["set", "atoms", "of", "excluded"] if rows else [], rows)
+        rows = [[name, m.K, m.shared, len(m.stacked_labels), len(m.excluded)] for name, m in self.matchings.items()]
+        return html_table(repr(self), ["set", "atoms", "shared", "of", "excluded"] if rows else [], rows)

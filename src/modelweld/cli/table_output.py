@@ -53,6 +53,7 @@ def _fusion(fusion: Fusion) -> Content:
         "sets": {
             name: {
                 "K": m.K,
+                "shared": m.shared,
                 "parameters": len(m.stacked_labels),
                 "excluded": len(m.excluded),
                 "sites at each atom": m.counts[: m.K].tolist(),
@@ -72,6 +73,7 @@ def _slim(slim: SlimFusion) -> Content:
         "objective": slim.objective,
         "set": set_name,
         "K": slim.K,
+        "shared": slim.shared,
         "parameters": int(slim.sizes.sum()),
         "sites at each atom": slim.counts.tolist(),
         "arrays": [name for key in slim.families for name in arrays_of(key)],
@@ -83,14 +85,15 @@ def spell_content(content: Content) -> str:
     if content["what"] == "slim fusion":
         return (
             f"slim fusion of {several(content['sites'], 'site')}, without their values: "
-            f"{several(content['K'], content['set'])} from {content['parameters']:,}\n"
+            f"{several(content['K'], content['set'])} ({content['shared']:,} shared) from {content['parameters']:,}\n"
             f"arrays: {_some(content['arrays'])}\nobjective {content['objective']:.3f}"
         )
     if content["what"] == "fusion":
         lines = [f"fusion of {several(len(content['sites']), 'site')}: {_some(content['sites'])}"]
         for name, found in content["sets"].items():
             aside = f", {found['excluded']} excluded" if found["excluded"] else ""
-            lines.append(f"{several(found['K'], name)} from {found['parameters']:,}{aside}")
+            shared = f"of which {found['shared']:,} are shared by several sites"
+            lines.append(f"{several(found['K'], name)}, {shared}, from {found['parameters']:,}{aside}")
             reasons = [spell_options(reason) for reason in found["reasons"]]
             lines += [f"  {reason}" for reason in reasons if not any(line.startswith(reason) for line in PRINTED)]
         return "\n".join([*lines, f"objective {content['objective']:.3f}"])
@@ -124,7 +127,7 @@ def judge(fusion: Fusion, level: float, seed: int) -> Content:
         sets[name] = {
             "judged": all(d.judged for d in diagnosed),
             "warnings": [d.warning for d in diagnosed if d.warning],
-            "certainty": judge_matches(fusion, name, state_confidence(fusion, name, notes)),
+            "certainty": judge_matches(fusion, name, state_confidence(fusion, name, notes), found.worth),
         }
     sites = [
         {"site": s.site, "sentence": s.sentence, **own} for s, own in zip(found.sites, content["sites"], strict=True)

@@ -119,7 +119,8 @@ class Matching:
     def __repr__(self) -> str:
         aside = f", {len(self.excluded)} excluded" if len(self.excluded) else ""
         J, N = len(self.offsets) - 1, len(self.stacked_labels)
-        return f"<Matching: {self.K} atoms from {N} values of {J} sites{aside}, objective {self.objective:.1f}>"
+        found = f"{self.K} atoms ({self.shared} shared) from {N} values of {J} sites{aside}"
+        return f"<Matching: {found}, objective {self.objective:.1f}>"
 
     def say(self, *findings: str) -> Matching:
         """The matching with something more that users are told."""

@@ -312,9 +312,8 @@ def check_answers(given: Sequence[LocalModel] | Sequence[Array], matchings: Mapp
 
 
 def has_odds(prior: Prior, J: int) -> bool:
-    """Whether a prior knows the odds of every number of J groups, and who is an atom."""
+    """Whether a prior knows the odds of every number of J groups."""
     try:
-        prior.is_atom(np.ones(1, dtype=np.int64), J)
         return bool(np.isfinite(prior.as_probability().increments(J)).all())
     except (TypeError, ValueError, ArithmeticError):  # a word where a number belongs
         return False

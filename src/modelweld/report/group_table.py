@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from modelweld.core.values import Array, Index
 from modelweld.inputs.notebook import decimals_of, spell
-from modelweld.report.text import LISTED, NAMED, align_cells
+from modelweld.report.text import LISTED, NAMED, align_cells, several
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -58,6 +58,8 @@ class GroupTable:
         component (those that enter with the other sign after a minus); empty for others.
     shared : Sharing or None
         With confidences, in how many sites each group is expected to be (``fusion.posterior.sharing()``).
+    at_several : int
+        How many groups several sites have; sites that repeat another do not count.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class GroupTable:
     ---------------------------------------
         0      2      60     30     30  0.5
         1      2      20     10     10  9.0
+    2 groups, of which 2 are shared by several sites
     """
 
     word: str
@@ -92,6 +95,7 @@ class GroupTable:
     confidence: Array | None
     words: tuple[tuple[str, ...], ...]
     shared: Sharing | None = None
+    at_several: int = 0
 
     def __len__(self) -> int:
         return len(self.held_by)
@@ -182,6 +186,11 @@ class GroupTable:
                 ],
             )
 
+    @property
+    def title(self) -> str:
+        """How many groups there are, and how many of them are shared."""
+        return f"{several(len(self), self.word)}, of which {self.at_several:,} are shared by several sites"
+
     def notes(self) -> list[str]:
         """What is not printed, and what numbers mean, in a few lines."""
         lines = []
@@ -198,7 +207,7 @@ class GroupTable:
     def __str__(self) -> str:
         heads, rows = self.cells()
         head, *lines = align_cells([heads, *rows])
-        return "\n".join([head, "-" * len(head), *lines, *self.notes()])
+        return "\n".join([head, "-" * len(head), *lines, self.title, *self.notes()])
 
     def __repr__(self) -> str:
         return str(self)
@@ -207,12 +216,12 @@ class GroupTable:
         return self.html()
 
     def html(self, caption: str = "") -> str:
-        """The printed table for notebooks, under a caption."""
+        """The printed table for notebooks, under a caption; without one, under its title."""
         heads, rows = self.cells()
         head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
         body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
-        above = f"<caption>{escape(caption)}</caption>" if caption else ""
+        above = f"<caption>{escape(caption or self.title)}</caption>"
         return f"<table>{above}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 

@@ -94,6 +94,7 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
         confidence=least,
         words=tuple(tuple(str(word) for word, _ in row) for row in (list_words(fusion, name) or [])[:K]),
         shared=None if least is None else fusion.posterior.sharing(set_name=name).first(K),
+        at_several=matching.shared,
     )
 
 

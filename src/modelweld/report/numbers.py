@@ -144,7 +144,7 @@ def numbers_of(fusion: Fusion, *, draws: bool = True) -> Content:
         "settings": fusion.settings,
         "verdict": verdict,
         "picture": draw_picture(fusion, notes),
-        "sets": [_set(fusion, name, shown, notes, draws) for name in fusion.matchings],
+        "sets": [_set(fusion, name, shown, notes, draws, verdict) for name in fusion.matchings],
         "notes": list(dict.fromkeys(notes)),
     }
 
@@ -158,7 +158,7 @@ def _choose_sites(sizes: Index, notes: list[str]) -> Index:
     return np.unique(np.linspace(0, J - 1, most).round().astype(np.int64))
 
 
-def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool) -> Content:
+def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool, verdict: Content | None) -> Content:
     """One set: its matching, values, members, order, map, hyperparameters, diagnostics."""
     matching = fusion.matchings[name]
     labels, counts, K = matching.stacked_labels, matching.counts, matching.K
@@ -183,7 +183,7 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
         "name": name,
         "K": K,
         "N": len(labels),
-        "shared": int((counts[:K] > 1).sum()),
+        "shared": matching.shared,
         "sizes": np.diff(matching.offsets)[shown].tolist(),
         "labels": labels[order].tolist(),
         "counts": counts.tolist(),
@@ -197,7 +197,7 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
         "distance": short(distance[order], 3),
         "confidence": None if sure is None else short(sure[order], 4),
         "confidence_meaning": None if stated is None else stated.meaning,
-        "certainty": judge_matches(fusion, name, stated),
+        "certainty": judge_matches(fusion, name, stated, verdict["worth"] if verdict else None),
         "doubtful_number": None if sure is None else int((sure[labels < K] < SURE).sum()),
         "doubtful": list_doubtful(fusion, name, stated, distance),
         "order": {"sites": site_order.tolist(), "atoms": atom_order.tolist()},
@@ -329,7 +329,6 @@ def _of_prior(matching: Matching) -> list[tuple[str, str, float]]:
             ("γ₀", "atoms a site is expected to hold", float(mass)),
             ("α", "concentration (b of the spectrum of supports)", prior.b),
             ("a", "first shape of the spectrum of supports; 0 in the paper", prior.a),
-            ("", "values per site that belong to no atom, expected", prior.background),
         ]
     return []
 

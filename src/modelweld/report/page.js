@@ -193,7 +193,7 @@ function detail() {
                         ...few.map((d) => el("td", { class: "n" }, spell(S.members[r][d], S.decimals[d]))))));
   $("detail-body").replaceChildren(
     el("p", {}, `At ${S.counts[k].toLocaleString("en")} of ${plural(D.J, "site")}${k < S.K && S.groups.points && !S.groups.shares ? `: ${whole(S.groups.points[k])} ${S.groups.counted}` : ""}${rows.length > S.counts[k] ? `, in ${plural(rows.length, "piece")}` : ""}.${heldBy(k)}`),
-    ...(S.time && k < S.K ? [el("p", {}, `First seen ${S.time.first[k]}, last seen ${S.time.last[k]}; it lives at ${S.time.newest} with probability ${probability(S.time.alive[k])}.`)] : []), ...(k >= S.K ? [el("p", { class: "doubt" }, `Excluded: it ${aside ? aside.why : `is more probably background than a ${word()} of its own`}.`)] : []),
+    ...(S.time && k < S.K ? [el("p", {}, `First seen ${S.time.first[k]}, last seen ${S.time.last[k]}; it lives at ${S.time.newest} with probability ${probability(S.time.alive[k])}.`)] : []), ...(k >= S.K ? [el("p", { class: "doubt" }, `Excluded: it ${aside ? aside.why : "was not fitted"}.`)] : []),
     ...(S.words ? [el("h3", {}, word() === "pattern" ? "Largest entries" : "Words"), el("p", {}, S.words[k].map((w) => `${w[0]} ${w[1].toFixed(3)}`).join(", "))]
       : []),
     el("h3", {}, rows.length > MOST_LISTED ? `Members, the ${MOST_LISTED} least certain` : "Members"),

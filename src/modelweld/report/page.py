@@ -217,7 +217,7 @@ def _counts(classes: Sequence[str], counts: ArrayLike) -> dict[str, float]:
 
 def headline(found: Content) -> str:
     """How many groups there are at how many sites."""
-    parts = [f"{one['K']:,} {_word(one, one['K'])}" for one in found["sets"]]
+    parts = [f"{one['K']:,} {_word(one, one['K'])} ({one['shared']:,} shared)" for one in found["sets"]]
     return f"{' and '.join(parts)} in the {_models(found)} of {several(found['J'], 'site')}"
 
 
@@ -323,15 +323,10 @@ def why(one: Content, found: Content) -> str:
         f"{N:,} {_word(one, N)} of sites are matched to {K:,} fused ones.",
         f"{one['shared']:,} are found at several sites, {everywhere:,} of these at all; {alone:,} at one alone.",
     ]
-    background = aside["all"] - aside["outliers"] - aside["artefacts"]
     if aside["all"]:
         parts = [
             (aside["outliers"], "gross outliers, of shifted sites, not seen or repeated, and not fitted"),
             (aside["artefacts"], f"fragments or mixtures of other {word}s"),
-            (
-                background,
-                f"alone and more probably background than {word}s (probability {one['background_probability']:.2f})",
-            ),
         ]
         listed = "; ".join(f"{n:,} {why}" for n, why in parts if n)
         lines.append(f"{aside['all']:,} are excluded, kept but not counted: {listed}.")

@@ -89,7 +89,8 @@ class Plot:
             ax.set_yticks(range(J), [self.fusion.sites[j] for j in sites])
         if A <= NAMED:
             ax.set_xticks(range(A), [str(k) for k in atoms], fontsize=8)
-        ax.set(xlabel=f"global {name}", ylabel="site", title=f"{several(matching.K, 'atom')} at {several(J, 'site')}")
+        title = f"{several(matching.K, 'atom')} ({matching.shared:,} shared) at {several(J, 'site')}"
+        ax.set(xlabel=f"global {name}", ylabel="site", title=title)
         return ax
 
     def atoms(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:

@@ -63,19 +63,25 @@ def list_gains(found: MergeVerdict, shown: Iterable[int]) -> Content:
     }
 
 
-def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Content | None:
-    """The number of groups of a set and the confidence of its matches; None where confidences are not known."""
+def judge_matches(fusion: Fusion, name: str, stated: Confidence | None, worth: bool | None) -> Content | None:
+    """The number of groups of a set and the confidence of its matches; None where confidences are not known.
+
+    Where nothing speaks for sharing (`worth` is False) numbers have no intervals: these would take it for granted.
+    """
     if stated is None:
         return None
     matching = fusion.matchings[name]
     posterior = fusion.posterior.draws(name) if stated.how == "drawn" else None
+    counted_draws = None if worth is False else posterior
     sure, counted = np.concatenate(stated), np.flatnonzero(matching.stacked_labels < matching.K)
     unsure = counted[sure[counted] < SURE]
     worst = unsure[np.argsort(sure[unsure], kind="stable")[:SHOWN]]
     located = _locate(fusion, matching, worst)
     found: Content = {
         "K": matching.K,
-        "K_interval": None if posterior is None else list(posterior.K_interval(LEVEL)),
+        "K_interval": None if counted_draws is None else list(counted_draws.K_interval(LEVEL)),
+        "shared": matching.shared,
+        "shared_interval": None if counted_draws is None else list(counted_draws.shared_interval(LEVEL)),
         "level": LEVEL,
         "how": stated.how,
         "matches": len(counted),
@@ -100,14 +106,16 @@ def _locate(fusion: Fusion, matching: Matching, rows: Index) -> list[Content]:
 
 def _about_number(found: Content) -> str:
     """How many groups there are, and what an interval of their number means."""
-    K, share = several(found["K"], "group"), f"{100 * found['level']:g} %"
+    groups = f"{several(found['K'], 'group')}, of which {found['shared']:,} are shared by several sites"
     if found["K_interval"] is None:
-        return f"{K}; how sure that number is was not computed."
-    low, high = found["K_interval"]
-    counted = "counting those of single sites, without what is excluded"
-    if low == high == found["K"]:
-        return f"{K}; with a probability of at least {share} that is their true number, {counted}."
-    return f"{K}; with a probability of {share} their true number is {low} to {high}, {counted}."
+        why = "is not said where nothing speaks for sharing" if found["how"] == "drawn" else "was not computed"
+        return f"{groups}; how sure these numbers are {why}."
+    (low, high), (least, most) = found["K_interval"], found["shared_interval"]
+    K, shared = f"{low} to {high}" if low < high else low, f"{least} to {most}" if least < most else least
+    return (
+        f"{groups}; with a probability of {100 * found['level']:g} % each, their true number is {K} and that of shared "
+        f"ones {shared}, without what is excluded."
+    )
 
 
 def _about_matches(found: Content) -> str:
@@ -231,15 +239,14 @@ def list_aside(fusion: Fusion, name: str, matching: Matching) -> Content:
     single = fragments(fusion, name)
     outliers = 0 if matching.kept is None else int((~matching.kept).sum())
     aside = excluded(fusion, name) if len(matching.excluded) <= NOTED else []
-    gross = set() if matching.kept is None else set(np.flatnonzero(~matching.kept).tolist())
     return {
         "excluded": [
             {
                 "site": one.site,
                 "row": one.row,
                 "atom": int(matching.stacked_labels[row]),
-                "why": "was not fitted" if row in gross else one.why,
-                "probability": None if row in gross else exact(one.probability),
+                "why": one.why,
+                "probability": None if one.probability is None else exact(one.probability),
                 "nearest": one.nearest,
             }
             for row, one in zip(matching.excluded.tolist(), aside, strict=False)
@@ -252,7 +259,6 @@ def list_aside(fusion: Fusion, name: str, matching: Matching) -> Content:
         "reasons": list(matching.reasons[:NOTED]),
         "fragments": [one.sentence for one in single[:NOTED]],
         "pieces_number": len(single),
-        "background_probability": exact(matching.background_probability),
     }
 
 

@@ -133,8 +133,13 @@ class FitResult:
 
     @property
     def K(self) -> int:
-        """Number of atoms that are not excluded."""
+        """Number of groups that any site has: all atoms but those that are excluded."""
         return self.matching.K
+
+    @property
+    def shared(self) -> int:
+        """How many of them several sites have."""
+        return self.matching.shared
 
     @property
     def labels(self) -> list[Index]:

@@ -94,8 +94,13 @@ class SlimFusion:
 
     @property
     def K(self) -> int:
-        """Number of atoms that are not excluded, by the rule of `Fusion.K`."""
-        return int(self.prior.is_atom(self.counts, len(self.sizes)).sum())
+        """Number of groups that any site has, by the rule of `Fusion.K`."""
+        return int((self.counts > 0).sum())
+
+    @property
+    def shared(self) -> int:
+        """How many of them several sites have."""
+        return int((self.counts > 1).sum())
 
     @property
     def values(self) -> dict[Key, Array]:
@@ -256,7 +261,7 @@ class SlimFusion:
 
     def __repr__(self) -> str:
         (set_name,) = self.pattern.sizes
-        return f"<{type(self).__name__} of {len(self.sizes)} sites: {self.K} {set_name}s>"
+        return f"<{type(self).__name__} of {len(self.sizes)} sites: {self.K} {set_name}s ({self.shared} shared)>"
 
 
 def slim(fit: FitResult) -> SlimFusion:

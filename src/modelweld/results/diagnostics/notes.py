@@ -40,29 +40,26 @@ class Fragments:
 
 @dataclass(frozen=True)
 class Excluded:
-    """A parameter that is more probably background, a fragment or a mixture of atoms than (a value of) an atom of its
-    own.
+    """A parameter that was not fitted, or is more probably a fragment or a mixture of atoms than an atom of its own.
 
     Examples
     --------
-    >>> print(Excluded("north", 1, 0.97, None).sentence)
-    site 'north': parameter 1 belongs to no atom (probability 0.97). It is kept, but not counted.
+    >>> print(Excluded("north", 1, 3).sentence)
+    site 'north': parameter 1 was not fitted; the nearest atom is 3. It is kept, but not counted.
     """
 
     site: str
     row: int
-    probability: float
     nearest: int | None
-    why: str = "belongs to no atom"
+    why: str = "was not fitted"
+    probability: float | None = None
 
     @property
     def sentence(self) -> str:
         """In plain words."""
         near = "" if self.nearest is None else f"; the nearest atom is {self.nearest}"
-        return (
-            f"site {self.site!r}: parameter {self.row} {self.why} (probability {self.probability:.2f}){near}. "
-            "It is kept, but not counted."
-        )
+        sure = "" if self.probability is None else f" (probability {self.probability:.2f})"
+        return f"site {self.site!r}: parameter {self.row} {self.why}{sure}{near}. It is kept, but not counted."
 
 
 def fragments(fusion: Fusion | FitResult, set_name: str | None = None) -> list[Fragments]:
@@ -105,12 +102,9 @@ def excluded(fusion: Fusion | FitResult, set_name: str | None = None) -> list[Ex
             own = variances_of(matching.families[name])
             distance += ((values[:K] - values[atom]) ** 2 / (1.0 if own is None else own.noise)).sum(1)
         nearest = int(np.argmin(distance)) if K else None
-        where = (fusion.sites[j], int(row - matching.offsets[j]))
-        if atom in artefacts:
-            artefact = artefacts[int(atom)]
-            found.append(Excluded(*where, artefact.probability, nearest, artefact.sentence))
-        else:
-            found.append(Excluded(*where, matching.background_probability, nearest))
+        artefact = artefacts.get(int(atom))
+        why = () if artefact is None else (artefact.sentence, artefact.probability)
+        found.append(Excluded(fusion.sites[j], int(row - matching.offsets[j]), nearest, *why))
     return found
 
 

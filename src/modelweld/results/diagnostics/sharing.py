@@ -39,8 +39,7 @@ class Sharing(NamedTuple):
 def judge_sharing(fit: FitResult, name: str, draws: int, seed: int) -> Sharing:
     """Whether values of different sites lie closer together than chance explains: see `results.diagnostics.pair_scan`.
 
-    Gross outliers, sites that were excluded whole and those that repeat another are left out; what the fit takes for
-    background is not, because the fit is what is judged.
+    Gross outliers, sites that were excluded whole and those that repeat another are left out.
     """
     J = len(fit.sites)
     nobody = np.full(J, np.nan)

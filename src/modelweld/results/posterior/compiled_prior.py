@@ -2,7 +2,6 @@
 
     log(a / b) ~ N(0, 1),   log(a + b) ~ N(log 30, 1.5^2)                             shape of `fit.priors.spectrum`
     log(number of atoms the prior expects) ~ N(log(mean size of groups), 2^2)
-    background per group ~ exponential
 
 Given those, numbers of atoms by support are Poisson (`fit.priors.spectrum`).
 """
@@ -18,9 +17,7 @@ from modelweld.compilers import exact
 from modelweld.core.board import Board
 from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.core.values import Array
-from modelweld.fit.priors import spectrum
-from modelweld.fit.priors.spectrum import BACKGROUND_SHARE, BOUNDS, Spectrum
-from modelweld.fit.static_matcher import FEWEST_FOR_SPECTRUM
+from modelweld.fit.priors.spectrum import BOUNDS, Spectrum
 
 HELD, ALIKE = (0.0, 1.0), (float(np.log(30.0)), 1.5)
 """Mean and deviation of the log odds with which a site holds an atom, and of log(a + b), how alike atoms are in that.
@@ -33,41 +30,34 @@ ATOMS_DEVIATION = 2.0
 SHAPE_STEP, ATOMS_STEP = 1.0, 0.5
 """Of log a and log b, and of log(number of atoms): about the posterior deviations with ten sites."""
 
-LOG_A, LOG_B, LOG_ATOMS, BACKGROUND = range(4)
-"""Where the prior's parameters stand: log a, log b, log of the number of atoms expected, rate of background."""
+LOG_A, LOG_B, LOG_ATOMS = range(3)
+"""Where the prior's parameters stand: log a, log b, log of the number of atoms expected."""
 
 
-def is_drawn(prior: Prior, J: int) -> bool:
-    """Whether the prior's own parameters are drawn: where they are learned, and where J is too few to learn them."""
-    if isinstance(prior, BetaBernoulli):
-        return prior.learning or J < FEWEST_FOR_SPECTRUM
-    return type(prior) is Spectrum
+def is_drawn(prior: Prior) -> bool:
+    """Whether the prior's own parameters are drawn: where they are learned."""
+    return prior.learning if isinstance(prior, BetaBernoulli) else type(prior) is Spectrum
 
 
 class Parameters(NamedTuple):
     """The prior's parameters, and what their hyperprior needs."""
 
-    at: Array  # (4,)
+    at: Array  # (3,)
     log_size: float  # of the mean group
-    background_mean: float
     are_drawn: bool
 
 
 def parameters_of(board: Board) -> Parameters:
     """Where chains of the prior's parameters begin."""
     prior, size = board.prior, float(board.sizes[board.sizes > 0].mean())
-    log_a, log_b, background = spectrum.LOG_A[0], spectrum.LOG_B[0], 0.0
-    if isinstance(prior, Spectrum):
-        log_a, log_b = (float(np.clip(np.log(x), *bound)) for x, bound in zip((prior.a, prior.b), BOUNDS, strict=True))
-        background = prior.background
-    at = np.array([log_a, log_b, np.log(max(len(board.counts), 1)), background])
-    return Parameters(at, float(np.log(size)), BACKGROUND_SHARE * size, is_drawn(prior, len(board.sizes)))
+    shape = np.log([prior.a, prior.b]) if isinstance(prior, Spectrum) else np.zeros(2)
+    at = np.array([*np.clip(shape, *BOUNDS), np.log(max(len(board.counts), 1))])
+    return Parameters(at, float(np.log(size)), is_drawn(prior))
 
 
 def name_parameters(at: Array) -> dict[str, Array]:
-    """The prior's parameters (4,) by name."""
-    logs = {"a": LOG_A, "b": LOG_B, "expected_atoms": LOG_ATOMS}
-    return {name: np.exp(at[i]) for name, i in logs.items()} | {"background": at[BACKGROUND].copy()}
+    """The prior's parameters (3,) by name."""
+    return {name: np.exp(at[i]) for name, i in (("a", LOG_A), ("b", LOG_B), ("expected_atoms", LOG_ATOMS))}
 
 
 @exact
@@ -113,15 +103,13 @@ def fill_rates(at, R):
     log_c = at[LOG_ATOMS] - whole - np.log(-np.expm1(none - whole))
     for m in range(1, J + 1):
         R[m] = log_c + log_beta(a + m, b + J - m)
-    if at[BACKGROUND] > 0:
-        R[1] = np.logaddexp(R[1], np.log(at[BACKGROUND]))
 
 
 @exact
-def log_hyperprior(of, J):
-    """Log density of the prior's parameters, in their logarithms, up to a constant, less what it says of J groups."""
+def log_hyperprior(of):
+    """Log density of the prior's parameters, in their logarithms, up to a constant, less the atoms it expects."""
     at = of.at
-    if not (BOUNDS[0][0] <= at[LOG_A] <= BOUNDS[0][1] and BOUNDS[1][0] <= at[LOG_B] <= BOUNDS[1][1]):
+    if not (BOUNDS[0] <= min(at[LOG_A], at[LOG_B]) and max(at[LOG_A], at[LOG_B]) <= BOUNDS[1]):
         return -np.inf
     total = -np.exp(at[LOG_ATOMS])
     for off in (  # (log a, log b) -> (log(a / b), log(a + b)) keeps volumes
@@ -130,15 +118,13 @@ def log_hyperprior(of, J):
         (at[LOG_ATOMS] - of.log_size) / ATOMS_DEVIATION,
     ):
         total -= 0.5 * off * off
-    if at[BACKGROUND] > 0:
-        total += np.log(at[BACKGROUND]) - at[BACKGROUND] * (J + 1 / of.background_mean)
     return total
 
 
 @exact
 def log_prior(counts, of, R):
     """Log probability of supports and of the prior's parameters; `R`, zero at zero, is filled."""
-    total = log_hyperprior(of, len(R) - 1)
+    total = log_hyperprior(of)
     if total > -np.inf:
         fill_rates(of.at, R)
         for k in range(len(counts)):
@@ -148,10 +134,10 @@ def log_prior(counts, of, R):
 
 @exact
 def move_prior(counts, of, R, random):
-    """Step in log a, log b, both, log(number of atoms), and background where there is any; `R` follows."""
+    """Step in log a, log b, both, and log(number of atoms); `R` follows."""
     at = of.at
     here, old = log_prior(counts, of, R), at.copy()
-    for move in range(5 if at[BACKGROUND] > 0 else 4):
+    for move in range(4):
         by = normal(random)
         if move in (0, 2):
             at[LOG_A] += SHAPE_STEP * by
@@ -159,8 +145,6 @@ def move_prior(counts, of, R, random):
             at[LOG_B] += SHAPE_STEP * by
         if move == 3:
             at[LOG_ATOMS] += ATOMS_STEP * by
-        if move == 4:
-            at[BACKGROUND] *= np.exp(ATOMS_STEP * by)
         there = log_prior(counts, of, R)
         if accepts(random, there - here):
             old[:] = at

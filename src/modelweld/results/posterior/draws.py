@@ -37,18 +37,17 @@ MOVES = ("split", "merge", "value")
 SPLIT, MERGE, VALUE = range(len(MOVES))
 
 
-def number_of_atoms(board: Board, matching: Matching, labels: Index) -> int:
-    """How many atoms a draw has by the rules of `Matching.K`: no outliers, no lone values that are background, no
-    artefacts.
+def number_of_atoms(board: Board, matching: Matching, labels: Index) -> tuple[int, int]:
+    """How many atoms a draw has by the rules of `Matching.K`, without outliers and artefacts, and how many are shared.
 
     `labels` and the board have their values in the order in which they were given.
     """
     board = board.at(labels)
-    counted = board.prior.is_atom(board.counts, matching.sites_fitted)
-    if matching.kept is not None:
-        counted &= np.isin(np.arange(len(counted)), board.labels[matching.kept])
-    counted[[artefact.atom for artefact in artefacts(board)]] = False
-    return int(counted.sum())
+    J, repeats = len(board.sizes), np.isin(board.group, list(matching.duplicates or ()))
+    fitted = ~repeats if matching.kept is None else matching.kept & ~repeats
+    held = np.bincount(np.unique(board.labels[fitted] * J + board.group[fitted]) // J, minlength=len(board.counts))
+    held[[artefact.atom for artefact in artefacts(board)]] = 0
+    return int((held > 0).sum()), int((held > 1).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,9 @@ class Posterior:
     labels : int array (chains, draws, N)
         A name for the atom of each local parameter, sites one after the other; names mean nothing across draws.
     K : int array (chains, draws)
-        Number of atoms that would not be excluded: comparable with ``fusion.K``.
+        Number of groups that any site has: comparable with ``fusion.K``.
+    shared : int array (chains, draws), or None
+        How many of them several sites have: comparable with ``fusion.shared``.
     objective : array (chains, draws)
         Log probability of the matching plus log evidence.
     acceptance : dict of str to float
@@ -88,6 +89,7 @@ class Posterior:
     acceptance: Mapping[str, float] = field(default_factory=dict)
     hyperparameters: Mapping[str, Array] | None = None
     fusion: Fusion | None = None
+    shared: Index | None = None
 
     @property
     def K_probabilities(self) -> dict[int, float]:
@@ -97,15 +99,20 @@ class Posterior:
 
     def K_interval(self, level: float = 0.9) -> tuple[int, int]:
         """The interval that holds the number of atoms with at least this probability, as much left out either side."""
-        ends = np.quantile(self.K, [(1 - level) / 2, (1 + level) / 2])
-        return int(np.floor(ends[0])), int(np.ceil(ends[1]))
+        return _interval(self.K, level)
+
+    def shared_interval(self, level: float = 0.9) -> tuple[int, int]:
+        """The same of the number of atoms that several sites have."""
+        if self.shared is None:
+            raise InputError("shared groups are counted in what fusion.posterior.sample() or draws() returns.")
+        return _interval(self.shared, level)
 
     def as_given(self, order: Index, board: Board, matching: Matching, fusion: Fusion | None = None) -> Posterior:
         """Draws whose value i is value ``order[i]`` as it was given, with K counted as the fusion's is."""
         labels = np.empty_like(self.labels)
         labels[..., order] = self.labels
-        K = [[number_of_atoms(board, matching, draw) for draw in chain] for chain in labels]
-        return replace(self, labels=labels, K=np.array(K), fusion=fusion)
+        numbers = np.array([[number_of_atoms(board, matching, draw) for draw in chain] for chain in labels])
+        return replace(self, labels=labels, K=numbers[..., 0], shared=numbers[..., 1], fusion=fusion)
 
     @cached_property
     def co_assignment(self) -> Array:
@@ -200,6 +207,11 @@ class Posterior:
 
     def _repr_html_(self) -> str:
         return html_table(repr(self), ["K", "probability"], list(self.K_probabilities.items()))
+
+
+def _interval(numbers: Index, level: float) -> tuple[int, int]:
+    ends = np.quantile(numbers, [(1 - level) / 2, (1 + level) / 2])
+    return int(np.floor(ends[0])), int(np.ceil(ends[1]))
 
 
 DISAGREE = 1.1

@@ -217,7 +217,5 @@ def _steps(board: Board, posterior: Posterior, number: int, J: int) -> Array:
     drawn = posterior.hyperparameters or {}
     if "a" not in drawn:
         return board.prior.increments(J)
-    a, b, expected, background = (
-        float(drawn[name].ravel()[number]) for name in ("a", "b", "expected_atoms", "background")
-    )
-    return Spectrum.expecting(a, b, expected, J - 1, background).increments(J)
+    a, b, expected = (float(drawn[name].ravel()[number]) for name in ("a", "b", "expected_atoms"))
+    return Spectrum.expecting(a, b, expected, J - 1).increments(J)

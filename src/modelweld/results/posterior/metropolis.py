@@ -211,7 +211,7 @@ class MetropolisChain(Chain):
         """Log density of matching, values and hyperparameters, up to a constant."""
         own = sum(map(log_prior, self.families))
         own += sum(s.log_prior(self.families[s.array]) for s in self.sampled)
-        prior = log_hyperprior(self.parameters, len(self.R) - 1) if self.parameters.are_drawn else 0.0
+        prior = log_hyperprior(self.parameters) if self.parameters.are_drawn else 0.0
         return float(super().objective() + own + prior)
 
     def hyperparameters(self) -> dict[str, Array]:
