@@ -116,7 +116,7 @@ def test_artefacts_stand_last_are_not_counted_and_are_explained():
     assert not any(a.is_fragment for a in matching.artefacts)
     board = fusion._fit.board("component")
     assert board.objective() == pytest.approx(fusion.objective)
-    assert number_of_atoms(board, matching, matching.stacked_labels) == fusion.K
+    assert number_of_atoms(board, matching, matching.stacked_labels) == (fusion.K, fusion.shared)
     said = " ".join(note.sentence for note in notes.excluded(fusion))
     assert "looks like a" in said
 

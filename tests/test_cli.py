@@ -42,7 +42,7 @@ def test_from_three_sites_to_labels(run, tmp_path):
     assert run("validate", "*.safetensors")[0] == 0
     code, said, complained = run("fuse", "*.safetensors", "--out", "fused.safetensors", "--report", "page.html")
     assert (code, complained.removeprefix(f"{COMPILING}.\n")) == (0, "")
-    assert "3 components from 9" in said
+    assert "3 components, of which 3 are shared by several sites, from 9" in said
     assert (tmp_path / "page.html").read_text().lower().startswith("<!doctype html>")
     (tmp_path / "new.csv").write_text("name,y,x\na,0.1,0\nb,9,9.2\nc,5,-9\n")
     code, _, complained = run("apply", "fused.safetensors", "new.csv", "--out", "labels.csv")
@@ -91,8 +91,8 @@ def test_a_verdict_is_the_fusions_in_words(run, sites):
 
 
 def test_a_verdict_says_how_many_and_how_sure(run):
-    rng = np.random.default_rng(0)
-    atoms = rng.normal(0, 2, (8, 2))
+    rng = np.random.default_rng(3)
+    atoms = rng.normal(0, 3, (8, 2))
     for name in "abcd":
         values = rng.permutation(atoms)[:6] + rng.normal(0, 0.5, (6, 2))  # groups overlap
         save(LocalModel({"v": values}, {"v": ("atom", None)}, site=name), f"{name}.safetensors")
@@ -100,14 +100,18 @@ def test_a_verdict_says_how_many_and_how_sure(run):
     fusion = load("fusion.safetensors")
     found = json.loads(run("verdict", "fusion.safetensors", "--json")[1])["sets"]["atom"]["certainty"]
     sure = np.concatenate(fusion.confidence())
-    assert found["K_interval"] == list(fusion.posterior.draws().K_interval(0.9))
+    drawn = fusion.posterior.draws()
+    assert (found["K"], found["shared"]) == (fusion.K, fusion.shared)
+    assert found["K_interval"] == list(drawn.K_interval(0.9))
+    assert found["shared_interval"] == list(drawn.shared_interval(0.9))
     assert 0 < found["unsure"] == (sure < 0.8).sum() < found["matches"] == 24
     worst = found["least"][0]
     assert worst["confidence"] == sure.min() == fusion.confidence()["abcd".index(worst["site"])][worst["row"]]
     assert worst["atom"] == fusion.labels["abcd".index(worst["site"])][worst["row"]]
     said = run("verdict", "fusion.safetensors")[1]
-    low, high = found["K_interval"]
-    assert f"with a probability of 90 % their true number is {low} to {high}, counting those of single sites" in said
+    K, shared = ("{} to {}".format(*found[name]) for name in ("K_interval", "shared_interval"))
+    assert f"{fusion.K} groups, of which {fusion.shared} are shared by several sites; with a probability" in said
+    assert f"their true number is {K} and that of shared ones {shared}, without what is excluded" in said
     assert f"{found['unsure']} of the 24 matches are less than 80 % sure. The least sure: value" in said
     assert f"value {worst['row']} of site '{worst['site']}' in group {worst['atom']} (" in said
     assert "do not agree" not in said
@@ -121,6 +125,7 @@ def test_strangers_get_a_no(run, tmp_path):
     _, said, _ = run("verdict", "fusion.safetensors")
     first, *_, second = said.strip().split("\n")
     assert first.startswith("No: values of different sites lie no closer together than chance explains")
+    assert "how sure these numbers are is not said where nothing speaks for sharing" in said
     assert second == "With fewer than four sites there is no majority that could say who is off: sites are not judged."
 
 
@@ -320,7 +325,7 @@ def test_a_slim_fusion_is_looked_at_and_grows(run, shelf):
     code, said, _ = run("inspect", "slim.safetensors")
     assert code == 0
     assert "slim fusion of 2 sites" in said
-    assert "2 components from 4" in said
+    assert "2 components (2 shared) from 4" in said
     assert json.loads(run("inspect", "slim.safetensors", "--json")[1])["sites at each atom"] == [2, 2]
     late = load("good.safetensors").with_(site="late", variance={})
     save(late, "late.safetensors")

@@ -147,15 +147,15 @@ def test_the_order_of_sites_does_not_matter(jitter: float) -> None:
             assert np.array_equal(other.labels[place], first.labels[j])
 
 
-def test_background_sent_twice_is_still_background() -> None:
-    """What only coinciding sites hold is held by one site."""
+def test_values_sent_twice_are_still_those_of_one_site() -> None:
+    """What only sites that repeat each other hold is held by one site."""
     sites = honest(9, J=20)
-    background = np.random.default_rng(1).normal(0, 10, (40, 3))
-    fusion = quietly([*sites, background, background[::-1]])
-    assert fusion.K == quietly([*sites, background]).K
-    aside = np.setdiff1d(fusion.labels[20], np.arange(fusion.K))
-    assert len(aside) > 0
-    assert (fusion.counts[aside] == 2).all()
+    own = np.random.default_rng(1).normal(0, 10, (40, 3))
+    fusion, once = quietly([*sites, own, own[::-1]]), quietly([*sites, own])
+    assert (fusion.K, fusion.shared) == (once.K, once.shared)
+    alone = np.setdiff1d(fusion.labels[20], np.arange(fusion.shared))
+    assert len(alone) > 0
+    assert (fusion.counts[alone] == 2).all()
 
 
 def test_outliers_sent_twice_are_set_aside_twice() -> None:

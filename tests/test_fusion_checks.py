@@ -51,7 +51,7 @@ def with_frame_of_words(slim):
     ("family", "change"),
     [
         (NormalGamma(), lambda slim: replace(slim, pattern=slim.pattern.with_(arrays={"values": np.zeros((0, 7))}))),
-        (Gaussian(), lambda slim: replace(slim, prior=Spectrum(background=None))),
+        (Gaussian(), lambda slim: replace(slim, prior=Spectrum(c=None))),
         (Gaussian(), with_frame_of_words),
     ],
     ids=["values of another width", "a prior that is no number", "a frame of words"],

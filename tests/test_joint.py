@@ -13,7 +13,6 @@ from modelweld.core.values import Stack, offsets_of
 from modelweld.results.posterior import compiled_gaussian, compiled_prior, confidence, metropolis
 from modelweld.results.posterior.compiled_gaussian import NOISE, SPREAD, move_values, values_of
 from modelweld.results.posterior.compiled_prior import (
-    BACKGROUND,
     LOG_A,
     LOG_ATOMS,
     LOG_B,
@@ -121,28 +120,27 @@ def believed_shape():
         for mean, deviation in (compiled_prior.HELD, compiled_prior.ALIKE)
     )
     log = np.stack([alike - np.log1p(np.exp(-odds)), alike - np.log1p(np.exp(odds))])
-    low, high = np.array(compiled_prior.BOUNDS).T[..., None]
+    low, high = compiled_prior.BOUNDS
     log = log[:, ((low <= log) & (log <= high)).all(0)]
     return list(zip(log.mean(1), log.std(1), strict=True))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("background", [0.0, 0.4])
-def test_geweke_of_the_moves_of_the_prior(background):
+def test_geweke_of_the_moves_of_the_prior():
     """Supports drawn from the spectrum, its parameters from their moves: the parameters have their prior's law."""
     rng = np.random.default_rng(1)
     J = 5
     board = board_of(np.zeros((J, 1)), [1] * J, None, None, "diagonal").at(np.arange(J))
-    of = parameters_of(board)._replace(log_size=-1.0, background_mean=0.3)
-    of.at[BACKGROUND], m, R, found = background, np.arange(1, J + 1), np.zeros(J + 1), []
+    of = parameters_of(board)._replace(log_size=-1.0)
+    m, R, found = np.arange(1, J + 1), np.zeros(J + 1), []
     random = np.array([7], dtype=np.uint64)
     for _ in range(40_000):
         fill_rates(of.at, R)
         supports = np.repeat(m, rng.poisson(comb(J, m) * np.exp(R[1:])))
         move_prior(supports, of, R, random)
-        found.append([*of.at[[LOG_A, LOG_B, LOG_ATOMS, BACKGROUND]]])
+        found.append([*of.at[[LOG_A, LOG_B, LOG_ATOMS]]])
     log_atoms = (-1.0, compiled_prior.ATOMS_DEVIATION)
-    compare(np.array(found), np.array([*believed_shape(), log_atoms, (0.3, 0.3) if background else (0.0, 0.0)]))
+    compare(np.array(found), np.array([*believed_shape(), log_atoms]))
 
 
 def noisy_sites(errors=False, J=6, seed=0):
@@ -161,7 +159,7 @@ def noisy_sites(errors=False, J=6, seed=0):
 def test_hyperparameters_are_drawn_too():
     posterior = modelweld.fuse(noisy_sites(errors=True)).posterior.sample(draws=50, chains=2)
     drawn = posterior.hyperparameters
-    assert {"noise", "spread", "mean", "a", "b", "expected_atoms", "background"} <= set(drawn)
+    assert {"noise", "spread", "mean", "a", "b", "expected_atoms"} <= set(drawn)
     assert drawn["noise"].shape == (2, 50, 2)
     for what in ("noise", "spread", "a", "b"):
         assert drawn[what].std() > 0

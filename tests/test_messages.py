@@ -118,7 +118,7 @@ def test_local_models_are_shown_by_their_shapes():
 def test_fusions_count_in_words_that_people_use():
     model = modelweld.LocalModel({"W": [[1.0], [9.0]]}, {"W": ("h0", None)})
     other = modelweld.LocalModel({"W": [[1.1], [9.2]]}, {"W": ("h0", None)})
-    assert repr(modelweld.fuse([model, other])) == "<Fusion of 2 sites: 2 h0 units from 4>"
+    assert repr(modelweld.fuse([model, other])) == "<Fusion of 2 sites: 2 h0 units (2 shared) from 4>"
 
 
 @pytest.mark.plot

@@ -1,8 +1,9 @@
 """Notes for the owners of sites name the right parameters."""
 
 import numpy as np
+import pytest
 
-from modelweld import NormalGamma, fuse
+from modelweld import OutlierWarning, fuse
 from modelweld.results.diagnostics import notes
 
 
@@ -20,33 +21,24 @@ def test_fragments_are_named():
     assert notes.fragments(fuse(sites[:3])) == []
 
 
-def sites_with_background():
-    """Each holds the same six heaps, and in its last row something that no other has."""
+def sites_with_outliers():
+    """Each holds the same six heaps, and two of them in their last row something far from all others."""
     rng = np.random.default_rng(1)
     atoms = rng.normal(0, 5, (6, 4))
-    sites = [np.vstack([atoms + rng.normal(0, 0.2, atoms.shape), atoms[[j % 6]] + 3.0]) for j in range(12)]
-    for j, site in enumerate(sites):
-        site[-1] += rng.normal(0, 1.0, 4) * (1 + j % 2)
+    sites = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(12)]
+    for j in (3, 8):
+        sites[j] = np.vstack([sites[j], 1000.0 * rng.normal(0, 1, (1, 4))])
     return sites
 
 
-def test_values_set_aside_are_named_with_the_nearest_atom():
-    fusion = fuse(sites_with_background())
+def test_excluded_values_are_named_with_the_nearest_atom():
+    with pytest.warns(OutlierWarning):
+        fusion = fuse(sites_with_outliers())
     found = notes.excluded(fusion)
-    assert len(found) == len(fusion.matching.excluded) > 6
+    assert [(note.site, note.row) for note in found] == [("3", 6), ("8", 6)]
     for note in found:
-        assert note.row == 6
-        assert note.probability > 0.5
-        shrunk = fusion.atoms[fusion.labels[int(note.site)][6]]
-        distance = ((fusion.atoms[: fusion.K] - shrunk) ** 2 / fusion.diagnosis.family.noise).sum(1)
+        own = fusion.atoms[fusion.labels[int(note.site)][6]]
+        distance = ((fusion.atoms[: fusion.K] - own) ** 2 / fusion.diagnosis.family.noise).sum(1)
         assert note.nearest == distance.argmin()
+        assert note.probability is None
         assert repr(note.site) in note.sentence
-
-
-def test_where_every_atom_has_a_noise_of_its_own_distances_are_plain():
-    fusion = fuse(sites_with_background(), NormalGamma())
-    found = notes.excluded(fusion)
-    assert found
-    for note in found:
-        own = fusion.atoms[fusion.labels[int(note.site)][note.row]]
-        assert note.nearest == np.square(fusion.atoms[: fusion.K] - own).sum(1).argmin()

@@ -68,7 +68,7 @@ def test_probabilities_of_supports_add_to_one(alpha, gamma0):
     assert np.allclose(np.cumsum(steps), R)
 
 
-@pytest.mark.parametrize("prior", [*(BetaBernoulli(a, 2.0) for a in (0.3, 1.0, 4.0)), Spectrum(0.7, 2.0, 3.0, 0.3)])
+@pytest.mark.parametrize("prior", [*(BetaBernoulli(a, 2.0) for a in (0.3, 1.0, 4.0)), Spectrum(0.7, 2.0, 3.0)])
 def test_steps_are_differences_of_log_prob(prior):
     J = 5
     sizes = np.full(J, 3)

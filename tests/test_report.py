@@ -245,7 +245,7 @@ def test_figures_and_sentences_stand_in_the_page():
     html = page_of(numbers_of(fusion))
     structure = Structure(html)
     text = " ".join(structure.text.values())
-    assert f"{fusion.K} groups in the models of {len(fusion.sites)} sites" in text
+    assert f"{fusion.K} groups ({fusion.shared} shared) in the models of {len(fusion.sites)} sites" in text
     assert f"{len(fusion.matching.excluded)} are excluded" in text
     assert fusion.worth_merging().sentence[1:] in text
     assert numbers_of(fusion)["sets"][0]["alerts"][0]["text"] == fusion.matching.reasons[0]
@@ -520,8 +520,7 @@ def test_gamma0_is_what_a_site_is_expected_to_hold():
     fusion = modelweld.fuse(sparse(20, 6, 4, 0.3, 3.0, 1.0, 1.0, seed=3).values)
     J, prior = 6, fusion.matching.prior
     assert isinstance(prior, modelweld.Spectrum)
-    clean = modelweld.Spectrum(prior.a, prior.b, prior.c)
-    held = sum(m / J * comb(J, m) * float(np.exp(clean.log_rate(np.array([m]), J)[0])) for m in range(1, J + 1))
+    held = sum(m / J * comb(J, m) * float(np.exp(prior.log_rate(np.array([m]), J)[0])) for m in range(1, J + 1))
     learned = {row["symbol"]: row["value"] for row in numbers_of(fusion)["sets"][0]["fit"]["learned"]}
     assert np.isclose(learned["γ₀"], held)
 

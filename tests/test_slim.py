@@ -249,9 +249,8 @@ def test_what_cannot_be_removed():
         slim.add(LocalModel({"v": values}, {"v": ("atom", None)}))
 
 
-def test_background_is_not_counted():
-    prior = Spectrum(a=0.5, b=1.0, c=1e-3, background=0.5)
-    fusion = fuse(DATA.values, Gaussian(mean=0.0, noise=0.25, spread=36.0, learning="nothing"), prior)
+def test_groups_of_single_sites_are_counted_and_those_of_several_told():
+    fusion = fuse([*DATA.values, np.full((1, DATA.values[0].shape[1]), 50.0)], screens=[])
     slim = fusion.slim()
-    slim = SlimFusion(**{**{f: getattr(slim, f) for f in slim.__dataclass_fields__}, "prior": prior})
-    assert (slim.counts > 1).sum() == slim.K
+    assert (slim.K, slim.shared) == (fusion.K, fusion.shared)
+    assert slim.shared == (slim.counts > 1).sum() < slim.K
