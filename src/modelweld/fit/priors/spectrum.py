@@ -46,7 +46,7 @@ NEARBY = 1e-5 * np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
 """A point and its neighbours in log a and log b, by whose slopes curvatures are told."""
 
 REMEMBERED = 256
-"""Tables of supports whose spectrum is remembered: a search comes back to the same ones again and again."""
+"""Tables of supports whose spectrum and probability are remembered: a search comes back to the same ones again and again."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,7 @@ class Spectrum(Prior):
         """Log probability of a matching, with the log priors of a and b: learning never lowers it."""
         from scipy.special import gammaln
 
-        number = np.bincount(counts)
-        m, J, x = np.flatnonzero(number), len(sizes), np.log([self.a, self.b])
-        total = self.c * _mass(self.a, self.b, J)
-        found = number[m] @ self.log_rate(m.astype(np.float64), J) - total - 0.5 * x @ x / DEVIATION**2
-        return float(found - gammaln(sizes + 1.0).sum())
+        return _log_posterior(self, tuple(np.bincount(counts).tolist()), len(sizes)) - float(gammaln(sizes + 1.0).sum())
 
     def learn(self, counts: Index, sizes: Index) -> Spectrum:
         """The most probable spectrum given how many atoms have which support; never less probable than this one."""
@@ -119,10 +115,18 @@ def _mass(a: float, b: float, J: int) -> float:
 
 
 @lru_cache(maxsize=REMEMBERED)
+def _log_posterior(prior: Spectrum, number: tuple[int, ...], J: int) -> float:
+    """Log probability of so many atoms held by 0, 1, ... of J groups, with the log priors of a and b."""
+    m, x = np.flatnonzero(number), np.log([prior.a, prior.b])
+    rates = np.take(number, m) @ prior.log_rate(m.astype(np.float64), J)
+    return float(rates - prior.c * _mass(prior.a, prior.b, J) - 0.5 * x @ x / DEVIATION**2)
+
+
+@lru_cache(maxsize=REMEMBERED)
 def _fit(number: tuple[int, ...], J: int) -> Spectrum:
     """The most probable spectrum where so many atoms are held by 0, 1, ... of J groups: a climb in (log a, log b)."""
-    m = np.flatnonzero(number).astype(np.float64)
-    K_m = np.array(number, dtype=np.float64)[m.astype(np.int64)]
+    held = np.flatnonzero(number)
+    m, K_m = held.astype(np.float64), np.take(number, held).astype(np.float64)
     here = np.zeros(2)
     value, slope, curvature = _look(here, m, K_m, J)
     for _ in range(MOST_STEPS):
@@ -150,13 +154,13 @@ def _look(x: Array, m: Array, K_m: Array, J: int) -> tuple[float, Array, Array]:
 
     near = x[:, None] + NEARBY
     (a, b), K, m = np.exp(near), K_m.sum(), m[:, None]
-    log_whole, log_none, log_held = betaln(a, b), betaln(a, b + J), betaln(a[0] + m, b[0] + J - m)
-    none = np.exp(log_none - log_whole)
-    value = K_m @ log_held[:, 0] - K * (log_whole[0] + np.log1p(-none[0])) - 0.5 * x @ x / DEVIATION**2
-    both, both_and_J = psi(a + b), psi(a + b + J)
-    by_a = K_m @ psi(a + m) - K * (both_and_J + psi(a) - (both - none * both_and_J) / (1 - none))
-    by_b = psi(b) - both - none * (psi(b + J) - both_and_J)
-    by_b = K_m @ psi(b + J - m) - K * (both_and_J + by_b / (1 - none))
+    whole, less = psi(a + b), psi(a + b + J)
+    log_mass, none = betaln(a, b), np.exp(betaln(a, b + J) - betaln(a, b))  # none: the share that no group holds
+    log_mass += np.log1p(-none)
+    value = K_m @ betaln(a[0] + m[:, 0], b[0] + J - m[:, 0]) - K * log_mass[0] - 0.5 * x @ x / DEVIATION**2
+    by_a = K_m @ psi(a + m) - K * (less + psi(a) - whole + none * (less - whole) / (1 - none))
+    by_b = none * (psi(b) - whole + less - psi(b + J)) / (1 - none)
+    by_b = K_m @ psi(b + J - m) - K * (less + psi(b) - whole + by_b)
     slopes = np.array([a * by_a, b * by_b]) - near / DEVIATION**2
     curvature = (slopes[:, 1:] - slopes[:, :1]) / NEARBY.max()
     return float(value), slopes[:, 0], (curvature + curvature.T) / 2
