@@ -17,7 +17,6 @@ from modelweld import (
     load,
     simulate,
 )
-from modelweld.revision.slim_fusion import SlimFusion
 from modelweld.shards import fuse_shards, group_sites
 from oracles import believing
 from shared import baselines

@@ -46,7 +46,7 @@ NEARBY = 1e-5 * np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
 """A point and its neighbours in log a and log b, by whose slopes curvatures are told."""
 
 REMEMBERED = 256
-"""Tables of supports whose spectrum and probability are remembered: a search comes back to the same ones again and again."""
+"""Tables of supports that are remembered with their spectrum: a search comes back to the same ones again and again."""
 
 
 @dataclass(frozen=True)
