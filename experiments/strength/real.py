@@ -24,7 +24,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -35,7 +35,6 @@ import numpy as np
 from mixtures import Mixture, log_likelihood, merged, union
 from modelweld import Fusion, LocalModel, ModelweldWarning, fuse
 from modelweld.core.board import Board
-from modelweld.fit.priors import spectrum
 from modelweld.fit.search import split_rules as rules
 from modelweld.fit.search import starts as search
 from modelweld.kinds.mixture_reduction import reduce_to
@@ -153,13 +152,6 @@ def means_only(models: list[Mixture], *, splits: bool = False) -> Fusion:
 
 
 @contextmanager
-def gate(nats: float) -> Iterator[list[float]]:
-    """Another gate of the junk rate."""
-    with patch.object(spectrum, "GATE", nats):
-        yield []
-
-
-@contextmanager
 def unguarded() -> Iterator[list[float]]:
     """Believe in copies however many there are; gives what the guard would have judged by."""
     seen: list[float] = []
@@ -178,10 +170,8 @@ OURS: dict[str, Callable[[list[Mixture]], Fusion]] = {
     "ours, copies": partial(means_only, splits=True),
 }
 SETTINGS: dict[str, Callable[[], Any]] = {
-    "": partial(gate, spectrum.GATE),
+    "": lambda: nullcontext([]),
     ", unguarded": unguarded,
-    ", gate 2": partial(gate, 2.0),
-    ", gate 5": partial(gate, 5.0),
 }
 
 

@@ -132,14 +132,6 @@ class Matching:
         return Fragments(self.delta) if self.delta > 0 else None
 
     @property
-    def sites_fitted(self) -> int:
-        """Number of sites that were not excluded whole; duplicates count once."""
-        fitted = self.offsets if self.kept is None else np.concatenate([[0], np.cumsum(self.kept)])[self.offsets]
-        gone = (np.diff(fitted) == 0) & (np.diff(self.offsets) > 0)
-        gone[list(self.duplicates or ())] = True
-        return int(len(gone) - gone.sum())
-
-    @property
     def atoms_fitted(self) -> int:
         """Number of atoms that hold a value that was not excluded before the fit: they come first."""
         return len(self.counts) if self.kept is None else int(self.stacked_labels[self.kept].max(initial=-1)) + 1
