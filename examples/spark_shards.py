@@ -80,7 +80,7 @@ def merge(sums: Any, *, origin: Array, prior: Prior, seed: int = 0) -> Merged:
     ]
     centre = Centre(summaries, np.arange(len(shards)), family, prior, np.sort(sizes))
     trace = [("shards", centre.objective())]
-    centre.release(np.arange(len(shards)))
+    centre.release()
     alternate(centre, len(shards), np.random.default_rng(seed), MOST_SWEEPS)
     trace.append(("merge", centre.objective()))
     places = dict(zip(shards, centre.places, strict=True))

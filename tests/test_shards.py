@@ -114,7 +114,7 @@ def test_merging_two_shards_is_the_best_of_all_merges(seed):
     ]
     centre = Centre(summaries, np.arange(2), family, prior, stack.sizes)
     assert centre.objective() == pytest.approx(flat([]), abs=1e-9)
-    centre.release(np.arange(2))
+    centre.release()
     while centre.sweep(np.arange(2)):
         pass
     assert centre.objective() == pytest.approx(max(map(flat, merges)), abs=1e-9)

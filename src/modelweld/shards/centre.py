@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
+from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.core.family import Family, log_prior, subtract_evidence
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.tally import Tally
@@ -46,12 +46,9 @@ class Centre(Tally):
     ----------
     places : list of int arrays
         For each shard, the centre's number of each of its atoms.
-    margin : float
-        Nats by which every shard's atoms were where they are in the last sweep; zero if something changed since.
     """
 
     engine = "shards"
-    margin = 0.0
 
     def __init__(
         self,
@@ -84,7 +81,6 @@ class Centre(Tally):
             np.concatenate([self.places[s] for s in self.turn]),
             holds=np.concatenate([self.own[s].counts for s in self.turn]),
         )
-        self.margin = 0.0
         self._spread()
 
     def _spread(self) -> None:
@@ -135,25 +131,9 @@ class Centre(Tally):
         if not self.changing:
             self.families = [self.family.update(self.sums[0])]
 
-    def release(self, groups: Index) -> None:
-        """Take these shards out; the next sweep places them as if for the first time."""
-        for s in self.turn[groups]:
-            self.labels[self.spans[int(s)]] = NEW
-        self.recount()
-        self._spread()
-
-    def place_new(self) -> None:
-        """Sweep over the shards that have no atoms yet."""
-        self.sweep(np.flatnonzero([(self.labels[self.spans[int(s)]] == NEW).any() for s in self.turn]))
-
-    def state(self) -> State:
-        """Labels, family, prior and fragments."""
-        return State(self.labels.copy(), list(self.families), self.prior, self.fragments)
-
-    def restore(self, state: State) -> None:
-        """Go back to an earlier state; rows stay as they are."""
-        self.labels, self.families, prior, self.fragments = state
-        self._set_prior(prior)
+    def release(self) -> None:
+        """Take all shards out; the next sweep places them as if for the first time."""
+        self.labels[:] = NEW
         self.recount()
         self._spread()
 
@@ -162,22 +142,17 @@ class Centre(Tally):
 
         From nothing, this never ends below the objective of shards that share no atom: staying new is one choice.
         """
-        steps = [self._step(int(self.turn[i])) for i in order]
-        changed = sum(moved for moved, _ in steps)
-        self.margin = 0.0 if changed else min((margin for _, margin in steps), default=0.0)
+        changed = sum(self._step(int(self.turn[i])) for i in order)
         if changed:
             self.recount()
             self._spread()
         return changed
 
-    def _step(self, s: int) -> tuple[bool, float]:
-        """Best places of one shard's atoms given all other shards; whether that raised the objective, else its margin.
-
-        The margin is by how much an atom scores more where it is than anywhere else.
-        """
+    def _step(self, s: int) -> bool:
+        """Best places of one shard's atoms given all other shards; whether that raised the objective."""
         span = self.spans[s]
         if span.start == span.stop:
-            return False, np.inf
+            return False
         held = None if (self.labels[span] == NEW).any() else self.remember(span)
         if held is not None:
             self.take(span)
@@ -191,11 +166,11 @@ class Centre(Tally):
             present = column[held.atoms]
             if _worth(scores, choice) - _worth(scores, present) <= SMALLEST_RISE:
                 self.put_back(held)
-                return False, _margin(scores, present)
+                return False
         best = np.full(L, NEW)
         best[choice != NEW] = there[choice[choice != NEW]]
         self.put(span, self.open(best))
-        return True, 0.0
+        return True
 
     def _scores(self, s: int, atoms: Index) -> Array:
         """Log score of each of a shard's atoms at each atom of the centre, minus that of staying apart."""
@@ -255,12 +230,3 @@ def _worth(scores: Array, choice: Index) -> float:
     """What a choice of columns (NEW: none) adds to the objective."""
     joined = np.flatnonzero(choice != NEW)
     return float(scores[joined, choice[joined]].sum())
-
-
-def _margin(scores: Array, choice: Index) -> float:
-    """By how much rows score more at their columns (NEW: zero) than at any other."""
-    padded = np.hstack([scores, np.zeros((len(scores), 1))])
-    rows = np.arange(len(scores))
-    own = padded[rows, choice]
-    padded[rows, choice] = -np.inf
-    return float((own - padded.max(1)).min())

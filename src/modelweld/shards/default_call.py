@@ -26,16 +26,15 @@ from typing import Any
 
 import numpy as np
 
-from modelweld.core.algorithm1 import CLEAR, alternate
+from modelweld.core.algorithm1 import alternate
 from modelweld.core.family import Conditional, Family, is_signless
 from modelweld.core.matching import by_count, ranks
-from modelweld.core.plan import MOST_SWEEPS, Auto, Effort, Plan
+from modelweld.core.plan import MOST_SWEEPS, Auto, Effort
 from modelweld.core.prior import BetaBernoulli, Fragments, Prior
 from modelweld.errors import SHOWN, Finding, InputError, SmallShardWarning, announce, warn_user
 from modelweld.families import Gaussian
 from modelweld.families.capabilities import pool, row_fields_of
 from modelweld.fit.priors.birth_death import BirthDeath
-from modelweld.fit.search.moves import dissolve
 from modelweld.fit.static_matcher import default_prior
 from modelweld.inputs.local_model import LocalModel
 from modelweld.progress import Progress, progress_to, report_progress
@@ -219,7 +218,8 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
     trace = [("shards", centre.objective())]
 
     report_progress("merging shards", 0)
-    merge(engine, centre, request.seed, plan)
+    centre.release()
+    alternate(centre, engine.shards, np.random.default_rng(request.seed), MOST_SWEEPS)
     trace.append(("merge", centre.objective()))
     if centre.changing and sweeps:
         learn(engine, centre)
@@ -271,15 +271,6 @@ def pool_families(families: Sequence[Family], values: Sequence[int], atoms: Sequ
     """One family of those that shards have learned, by how many values teach each: those beyond one per atom."""
     teaching = np.subtract(values, atoms)
     return pool(families, teaching if teaching.any() else np.maximum(values, 1))
-
-
-def merge(engine: Engine, centre: Centre, seed: int, plan: Plan) -> None:
-    """Algorithm 1 with shards for groups; where that leaves doubt, small atoms are dissolved."""
-    rng, S = np.random.default_rng(seed), engine.shards
-    centre.release(np.arange(S))
-    progress = alternate(centre, S, rng, MOST_SWEEPS)
-    if plan.search != "plain" and S > 1 and centre.margin < CLEAR:
-        dissolve(centre, S, rng, progress, MOST_SWEEPS)
 
 
 def polish(engine: Engine, centre: Centre, seed: tuple[int, ...]) -> tuple[int, int]:
