@@ -142,7 +142,7 @@ def test_polishing_from_a_bad_matching_only_rises_though_shards_disagree():
         assert centre.objective() > value
         value = centre.objective()
         for s in range(engine.shards):  # what the centre believes of a shard is what the shard holds
-            np.testing.assert_allclose(centre.rows_of[s], restate(engine.held[s], engine.labels[s], centre.family))
+            np.testing.assert_allclose(centre.own[s].rows, restate(engine.held[s], engine.labels[s], centre.family))
     assert max(rounds) > 1
 
 

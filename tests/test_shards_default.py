@@ -124,8 +124,8 @@ def test_what_rows_depend_on_is_learned_in_rounds(name):
     learn(engine, centre)
     assert before < centre.objective()
     assert centre.objective() > best - 0.5
-    for own, stated in zip(centre.rows_of, engine.ask_all(restate, centre.family), strict=True):
-        np.testing.assert_allclose(own, stated)
+    for own, stated in zip(centre.own, engine.ask_all(restate, centre.family), strict=True):
+        np.testing.assert_allclose(own.rows, stated)
 
 
 def test_sites_that_send_atoms_in_fragments():

@@ -12,6 +12,7 @@ sites. In how many fragments sites hold atoms is each shard's to know; the centr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -48,8 +49,6 @@ class Centre(Tally):
         For each shard, the centre's number of each of its atoms.
     """
 
-    engine = "shards"
-
     def __init__(
         self,
         summaries: Sequence[Summary],
@@ -63,11 +62,8 @@ class Centre(Tally):
         self.own, self.turn, self.families, self.sizes = list(summaries), turn, [family], sizes
         self.fragments, self.changing = fragments, changing
         self._set_prior(prior)
-        offsets = offsets_of([len(summaries[s].counts) for s in turn])
-        self.places = [np.arange(0)] * len(summaries)
-        for s, first, last in zip(turn, offsets, offsets[1:], strict=False):
-            self.places[s] = np.arange(first, last)
-        self.rows_of = [x.rows for x in summaries]
+        ends = np.cumsum([len(summaries[s].counts) for s in turn])
+        self.places = [np.split(np.arange(ends[-1]), ends[:-1])[i] for i in np.argsort(turn)]
         self.gather()
 
     def gather(self) -> None:
@@ -76,7 +72,7 @@ class Centre(Tally):
         self.spans = {int(s): slice(a, b) for s, a, b in zip(self.turn, offsets, offsets[1:], strict=False)}
         super().__init__(
             self.families,
-            [np.concatenate([self.rows_of[s] for s in self.turn])],
+            [np.concatenate([self.own[s].rows for s in self.turn])],
             group_of_values(offsets),
             np.concatenate([self.places[s] for s in self.turn]),
             holds=np.concatenate([self.own[s].counts for s in self.turn]),
@@ -98,18 +94,9 @@ class Centre(Tally):
         return self.families[0]
 
     @property
-    def delta(self) -> float:
-        """Learned share of fragments beyond the first; zero where every site holds an atom once."""
-        return 0.0 if self.fragments is None else self.fragments.delta
-
-    @property
     def atoms(self) -> Atoms:
         """What shards must know to match their values again."""
         return Atoms(self.counts, self.sums[0], self.family, self.prior, self.fragments, len(self.sizes))
-
-    def estimates(self) -> list[Array]:
-        """Global values (K, D)."""
-        return [self.family.estimate(self.sums[0])]
 
     def objective(self) -> float:
         """The objective of `fuse`, from sums alone."""
@@ -174,7 +161,7 @@ class Centre(Tally):
 
     def _scores(self, s: int, atoms: Index) -> Array:
         """Log score of each of a shard's atoms at each atom of the centre, minus that of staying apart."""
-        n, own, sums = self.own[s].counts, self.rows_of[s], self.sums[0][atoms]
+        n, own, sums = self.own[s].counts, self.own[s].rows, self.sums[0][atoms]
         m = self.counts[atoms]
         scores = self.log_rate[m + n[:, None]] - self.log_rate[m] - self.log_rate[n][:, None]
         scores -= self.family.log_evidence(own)[:, None]
@@ -191,13 +178,13 @@ class Centre(Tally):
         touched = np.union1d(old, place)
         counts, sums = self.counts[touched], self.sums[0][touched]
         before = self.objective_gain(touched)
-        self.shift(old, [self.rows_of[s]], -1, self.own[s].counts)
+        self.shift(old, [self.own[s].rows], -1, self.own[s].counts)
         self.shift(place, [proposal.rows], +1, proposal.counts)
         empty = touched[self.counts[touched] == 0]
         self.sums[0][empty] = 0.0  # taking out leaves rounding behind
         rise = (self.objective_gain(touched) - before).sum()  # atom by atom, so that large numbers cancel first
         if rise + self._log_fragments([proposal]) - self._log_fragments([self.own[s]]) > SMALLEST_RISE:
-            self.own[s], self.rows_of[s], self.places[s] = proposal, proposal.rows, place
+            self.own[s], self.places[s] = proposal, place
             return True
         self.counts[touched], self.sums[0][touched] = counts, sums
         self.counts, self.sums = self.counts[:K], [self.sums[0][:K]]
@@ -209,7 +196,8 @@ class Centre(Tally):
 
     def restate(self, family: Family, rows: Sequence[Array]) -> None:
         """Keep the matching, with another family and the rows made with it."""
-        self.families, self.rows_of = [family], list(rows)
+        self.families = [family]
+        self.own = [replace(x, rows=own) for x, own in zip(self.own, rows, strict=True)]
         self.gather()
 
 

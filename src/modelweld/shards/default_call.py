@@ -41,8 +41,8 @@ from modelweld.progress import Progress, progress_to, report_progress
 from modelweld.request import Request, Screens
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here, OnDask
-from modelweld.shards.fit import Learned, Survey, fuse_shard, learn_here, propose, survey
-from modelweld.shards.shard import Source, Summary, restate, summary_of
+from modelweld.shards.fit import Learned, fuse_shard, learn_here, propose, survey
+from modelweld.shards.shard import About, Source, Summary, restate, summary_of
 from modelweld.shards.shard_fusion import ShardFusion
 from modelweld.threads import check_n_jobs
 
@@ -190,7 +190,7 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
     request = request or Request()
     _, plan = request.decide()
     check_request(request, sweeps)
-    surveys: list[Survey] = engine.ask_all(survey)
+    surveys: list[About] = engine.ask_all(survey)
     check_alike(surveys)
     everyone = range(engine.shards)
     turn = np.array(sorted(everyone, key=lambda s: surveys[s].mark))
@@ -258,7 +258,7 @@ def learn(engine: Engine, centre: Centre) -> None:
     centre.learn()
     if not centre.changing or getattr(centre.family, "learning", "") == "nothing":
         return
-    before, family, rows = centre.objective(), centre.family, list(centre.rows_of)
+    before, family, rows = centre.objective(), centre.family, [x.rows for x in centre.own]
     taught: list[Family] = engine.ask_all(learn_here, family)
     own = [centre.own[s] for s in centre.turn]
     pooled = pool_families([taught[s] for s in centre.turn], [x.values for x in own], [len(x.counts) for x in own])
@@ -298,7 +298,7 @@ def polish(engine: Engine, centre: Centre, seed: tuple[int, ...]) -> tuple[int, 
     return rounds, changed
 
 
-def _finish(engine: Engine, centre: Centre, first: Survey, **course: Any) -> ShardFusion:
+def _finish(engine: Engine, centre: Centre, first: About, **course: Any) -> ShardFusion:
     """Atoms by decreasing count, as in `fuse`."""
     set_name, _, name = (first.array or "atom/values").partition("/")
     column = "feature" if first.columns else None
@@ -307,7 +307,7 @@ def _finish(engine: Engine, centre: Centre, first: Survey, **course: Any) -> Sha
         {name: (set_name, column)},
         coordinates={column: first.columns} if column else {},
     )
-    number = by_count(centre.counts, centre.estimates()[0])
+    number = by_count(centre.counts, centre.family.estimate(centre.sums[0]))
     rank = ranks(number)
     return ShardFusion(
         pattern=pattern,
@@ -341,7 +341,7 @@ def check_request(request: Request, sweeps: int) -> None:
         raise InputError(f"sweeps is a number of polishing sweeps, not negative; found {sweeps}.")
 
 
-def check_alike(surveys: Sequence[Survey]) -> None:
+def check_alike(surveys: Sequence[About]) -> None:
     """All shards send the same columns of the same array, of a family whose sums say enough; small ones are named."""
     if not surveys:
         raise InputError("there is nothing to fuse: give at least one shard.")

@@ -5,14 +5,12 @@ Every shard screens its own sites as `fuse` would.
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from modelweld.core.board import Board
-from modelweld.core.family import Family, learn_from_values, rows_change
+from modelweld.core.family import Family, learn_from_values
 from modelweld.core.match import Parts
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
@@ -21,7 +19,7 @@ from modelweld.families import Gaussian
 from modelweld.fit.engines.choice import is_sparse
 from modelweld.fit.engines.sparse_board import SparseBoard
 from modelweld.fit.static_matcher import match
-from modelweld.shards.shard import COPIES, EXCLUDED, Shard, Summary, is_compiled, restate, summarise
+from modelweld.shards.shard import COPIES, EXCLUDED, About, Shard, Summary, is_compiled, restate, summarise
 from modelweld.threads import blas_threads
 
 
@@ -56,10 +54,16 @@ class Learned(NamedTuple):
     reasons: tuple[str, ...]
 
 
+def survey(shard: Shard, labels: Index | None = None) -> About:
+    """What is known of a shard once it is loaded."""
+    return shard.about
+
+
 def fuse_shard(shard: Shard, labels: Index | None, plan: Plan, seed: int) -> tuple[Index, Learned]:
     """Screen and fuse this shard's sites by themselves, as `fuse` would: labels of its values, and what was learned."""
-    parts: Parts = {shard.array or "values": (shard.stack, shard.family)}
-    columns = [shard.columns] if len(shard.columns) == shard.stack.values.shape[1] else None
+    about = shard.about
+    parts: Parts = {about.array or "values": (shard.stack, about.family)}
+    columns = [about.columns] if len(about.columns) == about.width else None
     with blas_threads(1):
         matching = match(parts, shard.names, plan, np.random.default_rng(seed), columns)
     site, own = group_of_values(shard.stack.offsets), matching.stacked_labels
@@ -133,62 +137,3 @@ def _sweep_compiled(stack: Stack, numbers: Index, atoms: Atoms, order: Index) ->
     done = np.zeros(5, dtype=np.int64)
     sweep(stack.values, np.arange(N), stack.offsets, order, numbers, board, K, tables, done)
     return numbers, int(done[0])
-
-
-@dataclass(frozen=True, eq=False)
-class Survey:
-    """What a shard says of itself before anything is fused.
-
-    Attributes
-    ----------
-    mark : bytes
-        Of the whole shard: shards are taken in an order that depends on content alone.
-    sites : int
-        How many it has.
-    family : Family
-        How values scatter: as given, or what suits the kind of model.
-    changing, once, screened : bool
-        Whether rows depend on hyperparameters, sites hold atoms once, and gross outliers are looked for.
-    errors : bool
-        Whether values have standard errors.
-    array, columns, width
-        What is matched, names of its columns, their number.
-    reasons : tuple of str
-        What was bounded, and why: weights, counts.
-    """
-
-    mark: bytes
-    sites: int
-    family: Family
-    changing: bool
-    once: bool
-    screened: bool
-    errors: bool
-    array: str
-    columns: tuple[str, ...]
-    width: int
-    reasons: tuple[str, ...]
-
-
-def survey(shard: Shard, labels: Index | None = None) -> Survey:
-    """What is known of a shard once it is loaded."""
-    stack, family = shard.stack, shard.family
-    return Survey(
-        mark=_mark(stack),
-        sites=len(stack.sizes),
-        family=family,
-        changing=rows_change(family, stack),
-        once=shard.once,
-        screened=shard.screened,
-        errors=stack.variance is not None,
-        array=shard.array,
-        columns=shard.columns,
-        width=stack.values.shape[1],
-        reasons=shard.reasons,
-    )
-
-
-def _mark(stack: Stack) -> bytes:
-    """A mark of all that the sites sent."""
-    arrays = [np.ascontiguousarray(a) for a in (stack.values, stack.variance, stack.weight) if a is not None]
-    return hashlib.blake2b(b"".join(x.tobytes() for x in (*arrays, stack.offsets))).digest()

@@ -8,6 +8,7 @@ A shard's matching as sums of rows (sufficient statistics): what of it travels, 
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from modelweld.core.family import Family, canonical_sign, sum_by_atom
+from modelweld.core.family import Family, canonical_sign, rows_change, sum_by_atom
 from modelweld.core.values import (
     Array,
     Index,
@@ -50,6 +51,55 @@ are a value of another site again: COPIES minus the number of that value."""
 
 
 @dataclass(frozen=True, eq=False)
+class About:
+    """What a shard says of itself before anything is fused.
+
+    Attributes
+    ----------
+    family : Family
+        How values scatter about their global value: as given, or what suits the kind of model.
+    array : str
+        The array that is matched, "set/array"; empty where sites are plain arrays.
+    columns : tuple of str
+        Names of its columns, where the sites name them.
+    once, screened : bool
+        Whether a site holds an atom once whatever it sends, and whether gross outliers are looked for.
+    reasons : tuple of str
+        What was bounded as it was read, and why.
+    mark : bytes
+        Of all values: shards are taken in an order that depends on content alone.
+    sites, width : int
+        How many sites and columns there are.
+    changing, errors : bool
+        Whether rows depend on hyperparameters, and whether values have standard errors.
+    """
+
+    family: Family
+    array: str = ""
+    columns: tuple[str, ...] = ()
+    once: bool = False
+    screened: bool = True
+    reasons: tuple[str, ...] = ()
+    mark: bytes = b""
+    sites: int = 0
+    width: int = 0
+    changing: bool = False
+    errors: bool = False
+
+    def of(self, stack: Stack) -> About:
+        """The same of these values."""
+        arrays = [np.ascontiguousarray(a) for a in (stack.values, stack.variance, stack.weight) if a is not None]
+        return replace(
+            self,
+            mark=hashlib.blake2b(b"".join(x.tobytes() for x in (*arrays, stack.offsets))).digest(),
+            sites=len(stack.sizes),
+            width=stack.values.shape[1],
+            changing=rows_change(self.family, stack),
+            errors=stack.variance is not None,
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Shard:
     """Sites that lie together: their values in canonical order.
 
@@ -65,16 +115,8 @@ class Shard:
         Where the sites began when they were given.
     sites : tuple of str
         Their names, in the order given.
-    family : Family
-        How values scatter about their global value: as given, or what suits the kind of model.
-    array : str
-        The array that is matched, "set/array"; empty where sites are plain arrays.
-    columns : tuple of str
-        Names of its columns, where the sites name them.
-    once, screened : bool
-        Whether a site holds an atom once whatever it sends, and whether gross outliers are looked for.
-    reasons : tuple of str
-        What was bounded as it was read, and why.
+    about : About
+        What is said of them before anything is fused.
     """
 
     stack: Stack
@@ -82,12 +124,7 @@ class Shard:
     groups: Index
     offsets: Index
     sites: tuple[str, ...]
-    family: Family
-    array: str = ""
-    columns: tuple[str, ...] = ()
-    once: bool = False
-    screened: bool = True
-    reasons: tuple[str, ...] = ()
+    about: About
 
     @property
     def names(self) -> list[str]:
@@ -102,12 +139,6 @@ class Shard:
         number = np.diff(np.concatenate([[0], np.cumsum(labels >= 0)])[self.stack.offsets])
         gone = (number == 0) & (self.stack.sizes > 0)
         return self.stack.take(rows, offsets_of(number[~gone])), labels[rows]
-
-    def column(self, d: int) -> Shard:
-        """The same values, of one dimension."""
-        variance, weight = (None if x is None else x[:, [d]] for x in (self.stack.variance, self.stack.weight))
-        stack = replace(self.stack, values=self.stack.values[:, [d]], variance=variance, weight=weight, moments=None)
-        return replace(self, stack=stack)
 
     def as_given(self, x: Values) -> list[Values]:
         """What belongs to the values, site by site, in the order in which sites and values were given."""
@@ -133,19 +164,19 @@ def load(source: Source, family: Family | None = None) -> Shard:
     found = source() if callable(source) else source
     given = receive(found, nothing="a shard holds no site: give at least one.")
     if any(isinstance(m, LocalModel) for m in given):
-        stack, about = _models(given, family)
+        stack, names, about = _models(given, family)
     else:
-        stack, about = stack_arrays(given), {"sites": tuple(map(str, range(len(given))))}
-        about["family"] = Gaussian() if family is None else family
+        stack, names = stack_arrays(given), tuple(map(str, range(len(given))))
+        about = About(Gaussian() if family is None else family)
         check_finite(stack.values, "a shard")
     check_squares(stack.values)
     groups, order = canonical_order([stack])
-    arranged = stack.take(order, offsets_of(stack.sizes[groups]))
-    return Shard(canonical_sign(about["family"], arranged), order, groups, stack.offsets, **about)
+    arranged = canonical_sign(about.family, stack.take(order, offsets_of(stack.sizes[groups])))
+    return Shard(arranged, order, groups, stack.offsets, names, about.of(arranged))
 
 
-def _models(given: Sequence[Any], family: Family | None) -> tuple[Stack, dict[str, Any]]:
-    """Values of local models, treated as `fuse` treats those of their kind, and what a `Shard` says about them."""
+def _models(given: Sequence[Any], family: Family | None) -> tuple[Stack, tuple[str, ...], About]:
+    """Values of local models, treated as `fuse` treats those of their kind, their names, and what is said of them."""
     models = local_models(given)
     check_units(models)
     names = tuple(m.site or str(j) for j, m in enumerate(models))
@@ -161,17 +192,18 @@ def _models(given: Sequence[Any], family: Family | None) -> tuple[Stack, dict[st
             f"shards are fused by one array of one set, but these sites send {arrays}. Let the other arrays ride, "
             "send the one array only, or use modelweld.fuse."
         )
-    set_name, [(key, chosen)] = ((name, list(families.items())) for name, families in decided.items()).__next__()
+    [(set_name, families)] = decided.items()
+    [(key, chosen)] = families.items()
     along = models[0].along[str(key)]
-    return stack_of(sites, key, set_name, {}), {
-        "sites": names,
-        "family": chosen,
-        "array": f"{set_name}/{key}",
-        "columns": tuple(name for a in along if a is not None for name in sites[0].coordinates[a]),
-        "once": kind.holds_atoms_once(sites),
-        "screened": kind.has_outliers,
-        "reasons": reasons,
-    }
+    about = About(
+        chosen,
+        array=f"{set_name}/{key}",
+        columns=tuple(name for a in along if a is not None for name in sites[0].coordinates[a]),
+        once=kind.holds_atoms_once(sites),
+        screened=kind.has_outliers,
+        reasons=reasons,
+    )
+    return stack_of(sites, key, set_name, {}), names, about
 
 
 @dataclass(frozen=True, eq=False)

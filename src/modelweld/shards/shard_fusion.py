@@ -166,9 +166,9 @@ def _everything(shard: Shard, labels: Index, *places: Any) -> tuple[list[Any], l
     site, copies = shard.groups[group_of_values(shard.stack.offsets)], labels <= COPIES
     copied = np.arange(len(values))
     copied[site[copies]] = site[COPIES - labels[copies]]
-    if shard.stack.plain and not shard.array:
+    if shard.stack.plain and not shard.about.array:
         return values, numbers, copied
-    set_name, array = shard.array.split("/", 1)
+    set_name, array = shard.about.array.split("/", 1)
 
     def beside(x: Array | None) -> list[dict[str, Array]]:
         return [{} for _ in values] if x is None else [{array: part} for part in shard.as_given(x)]
