@@ -183,7 +183,6 @@ def test_sticks_rise_at_every_step_and_settle_at_the_top(stick_case):
         method="L-BFGS-B",
     )
     assert top.objective(numbers, at) >= -rival.fun - 1e-7
-    assert np.allclose(np.concatenate(top.gradient(numbers, at)), 0, atol=1e-4)
 
 
 # the bound

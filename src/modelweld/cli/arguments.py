@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -106,10 +106,10 @@ def parse_times(given: str) -> Mapping[str, Time] | None:
     return InNames() if given == IN_NAMES else read_times(Path(given))
 
 
-class InNames(Mapping[str, Time]):
+class InNames(dict[str, Time]):
     """The last date in a site's name, 2024, 2024-03 or 2024-03-31; if there is none, the last number."""
 
-    def __getitem__(self, name: str) -> Time:
+    def __missing__(self, name: str) -> Time:
         dates, numbers = re.findall(DATE, name), re.findall(NUMBER, name)
         if not dates and not numbers:
             raise InputError(
@@ -119,12 +119,6 @@ class InNames(Mapping[str, Time]):
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
 
 
 def read_times(path: Path) -> dict[str, Time]:

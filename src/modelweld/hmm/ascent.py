@@ -374,12 +374,6 @@ class Sticks:
         t = theta(self.shares, numbers, at)
         return self.elbo_term(at) + float(gammaln(t).sum() - gammaln(t.sum(axis=1)).sum())
 
-    def gradient(self, numbers: Array, at: Concentrations) -> tuple[Array, Array]:
-        """Of F in a and b."""
-        A, B = _linear_answer(len(self.a), at)
-        (ga, gb), (faa, fab, fbb) = self._slopes(numbers, at), self._fisher()
-        return ga + faa * (A - self.a) + fab * (B - self.b), gb + fab * (A - self.a) + fbb * (B - self.b)
-
     def rise(self, numbers: Array, at: Concentrations) -> Sticks:
         """After one natural gradient step, F no lower."""
         A, B = _linear_answer(len(self.a), at)

@@ -22,7 +22,6 @@ from modelweld.report.text import (
     LEVEL,
     MOST_PAIRS,
     Content,
-    Number,
     Numbers,
     digits_needed,
     exact,
@@ -231,7 +230,7 @@ def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Inde
     noise, spread = _deviations(fusion, name, len(table.features))
     listed = np.sort(rank_features(table.means, noise**2)[:most_columns])
     low, high = _intervals(fusion, name, stated, table)
-    points = None if table.counts is None else _points(fusion, name, rows)
+    own = None if table.counts is None else _numbers(fusion, name)
     decimals = [table.decimals[d] for d in listed]
     digits = digits_needed(table.means[:, listed], decimals)
     return {
@@ -252,7 +251,7 @@ def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Inde
         "spread": [round_digits(x, 3) for x in spread[listed]],
         "points": None if table.whole_points is None else [exact(n) for n in table.whole_points],
         "aside": None if table.aside is None else exact(table.aside),
-        "members": points,
+        "members": None if own is None else short(np.where(own.stated, own.points, np.nan)[rows]),
         "held": _sharing(fusion, name, stated),
     }
 
@@ -305,9 +304,3 @@ def _sharing(fusion: Fusion, name: str, stated: Confidence | None) -> Numbers:
         return None
     found = fusion.posterior.sharing(LEVEL, name, stated=stated)
     return list(short(np.column_stack([found.expected, found.low, found.high])))
-
-
-def _points(fusion: Fusion, name: str, rows: Index) -> list[Number]:
-    """Points behind these local parameters; None where a site did not say."""
-    points = [np.asarray(m.arrays["counts"]) * (np.nan if m.facts.get("nominal") else 1.0) for m in fusion._fit.models]
-    return [round_digits(n) for n in np.concatenate(points)[rows]]

@@ -106,19 +106,12 @@ def propose(
     return summarise(shard, labels, numbers, atoms.family) if changed else (labels, None)
 
 
-def board_of(stack: Stack, atoms: Atoms, numbers: Index | None = None) -> Board:
-    """A board of these values on which atoms are those of all shards."""
+def _sweep(stack: Stack, numbers: Index, atoms: Atoms, order: Index) -> tuple[Index, int]:
+    """The reference: every site's best assignment given all others, on a board that holds all shards' sums."""
     sparse = atoms.fragments is None and is_sparse([stack], [atoms.family], atoms.prior)
-    make = SparseBoard if sparse else Board
-    board = make([stack], [atoms.family], atoms.prior, atoms.fragments)
+    board = (SparseBoard if sparse else Board)([stack], [atoms.family], atoms.prior, atoms.fragments)
     board.set_prior(atoms.prior, atoms.J)
     board.set_atoms(atoms.counts, [atoms.sums], numbers)
-    return board
-
-
-def _sweep(stack: Stack, numbers: Index, atoms: Atoms, order: Index) -> tuple[Index, int]:
-    """Every group's best assignment on the reference board."""
-    board = board_of(stack, atoms, numbers)
     changed = sum(board.step(int(j)) for j in order)
     return board.labels, changed
 
