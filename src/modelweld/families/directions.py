@@ -169,7 +169,7 @@ class Directions(
         given, given_base = self.concentration, 0.0 if self.axial else self.base_concentration
         return [
             replace(
-                self._believing(D, look.scatter, typical_weight(stack)),
+                self._believing(stack, look.scatter),
                 mean=None if self.axial else mean,
                 concentration=given or kappa,
                 base_concentration=base if given_base is None else given_base,
@@ -187,14 +187,12 @@ class Directions(
 
     def with_hyperprior(self, stack: Stack) -> Self:
         """The same hyperparameters, with a prior that suits these values."""
-        if not self.reference:
-            return self
-        return self._believing(stack.values.shape[1], measure_scatter(stack, self.axial).scatter, typical_weight(stack))
+        return self._believing(stack, measure_scatter(stack, self.axial).scatter) if self.reference else self
 
-    def _believing(self, D: int, scatter: float, weight: float) -> Self:
-        """With the prior that goes with such a scatter of values of this weight."""
+    def _believing(self, stack: Stack, scatter: float) -> Self:
+        """With the prior that goes with such a scatter of values."""
         believes = (self.differing or self.axial) and self.learning != "nothing"
-        return replace(self, reference=D / (scatter * weight)) if believes else self
+        return replace(self, reference=stack.values.shape[1] / (scatter * typical_weight(stack))) if believes else self
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, c, w v]: c is one column, or with `own` one for each concentration of a grid and one of 1 - w."""

@@ -112,8 +112,9 @@ class Rates(PerCoordinate):
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Negative values, and zeros where relative errors are constant."""
         smallest = np.where(stack.seen, stack.values, np.inf).min(1, initial=np.inf)
-        row = first_row(self.density.misfits(smallest))
-        return None if row is None else (row, f"are {self.density.takes}; found {smallest[row]:g}")
+        wrong, takes = (smallest < 0, "not negative") if self.kind == "poisson" else (smallest <= 0, "positive")
+        row = first_row(wrong)
+        return None if row is None else (row, f"are {takes}; found {smallest[row]:g}")
 
     def with_share(self, stack: Stack, share: float) -> Self:
         """Read off roots (Poisson) or logarithms (Gamma) of values."""

@@ -113,13 +113,6 @@ def tilts_at(D: int, t: Array, derivatives: bool = False) -> list[Array]:
     return [value, (b + x * (2 * c + 3 * x * d)) / KNOTS_APART, (2 * c + 6 * x * d) / KNOTS_APART**2]
 
 
-def series_of(D: int) -> tuple[float, int, tuple[float, ...]]:
-    """The order at which to expand, its steps above that of D, and coefficients of the expansion and of its slope."""
-    order, steps = _reachable(D)
-    series, its_slope = _series(order)
-    return order, steps, series + its_slope
-
-
 def _reachable(D: int) -> tuple[float, int]:
     """The order at which to expand, and how many steps it lies above that of D."""
     steps = max(0, int(np.ceil(SMALLEST_ORDER - (D / 2 - 1))))

@@ -79,13 +79,8 @@ class Own(NamedTuple):
 class Poisson:
     """Rates: p = w v, r = w, and h = e(v, w) - w v (log v - 1) + g."""
 
-    takes = "not negative"
     variance = 0.25
     """Of the root of a value worth one, whatever the rate."""
-
-    def misfits(self, smallest: Array) -> NDArray[np.bool_]:
-        """Rows with a smallest value that is none."""
-        return np.asarray(smallest < 0)
 
     def steady(self, values: Array, seen: NDArray[np.bool_]) -> Array:
         """Values on a scale on which their variance does not depend on the rate."""
@@ -169,13 +164,8 @@ class Poisson:
 class Gamma(Poisson):
     """Scales: p = w, r = w v, lambda the inverse of the scale, and h = w log w + (w - 1) log v - log Gamma(w)."""
 
-    takes = "positive"
     variance = 1.0
     """Of the logarithm of a value worth one, about."""
-
-    def misfits(self, smallest: Array) -> NDArray[np.bool_]:
-        """Zero is no scale."""
-        return np.asarray(smallest <= 0)
 
     def steady(self, values: Array, seen: NDArray[np.bool_]) -> Array:
         """Logarithms."""

@@ -17,8 +17,7 @@ largest groups; no units, scales or rotations come in.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations
+from functools import cached_property, partial
 
 import numpy as np
 import scipy
@@ -27,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack
 from modelweld.families.math.event_densities import SMALLEST_SHARE
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, climb, log_bounds
-from modelweld.families.math.start import CLOSER, CLOSEST, ENOUGH_DISTANCES, GROUPS_COMPARED
+from modelweld.families.math.start import CLOSER, CLOSEST, GROUPS_COMPARED, rank_matched
 from modelweld.families.normal_gamma import MOST_UPDATE_STEPS, STRENGTHS
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, Slopes, Sums, log_det, log_evidence, slopes
 
@@ -195,14 +194,9 @@ def first_between(points: Points, stack: Stack) -> list[float]:
     """Guesses worth trying: the closest quarter corrected by its expected share, and the closest tenth as it is."""
     D = points.D
     groups = [rows[points.known[rows] > 0] for rows in map(stack.group, map(int, stack.largest(GROUPS_COMPARED)))]
-    distances: list[Array] = []
-    for a, b in combinations([g for g in groups if len(g)], 2):
-        if sum(map(len, distances)) < ENOUGH_DISTANCES:
-            table = discrepancies(points, a[: max(1, MOST_PAIRS // len(b))], b)
-            distances.append(table[scipy.optimize.linear_sum_assignment(table)])
-    if not distances:
+    ranked = rank_matched([g for g in groups if len(g)], partial(match_discrepancies, points))
+    if not len(ranked):
         return [float(UNKNOWN_BETWEEN * (D + SPARE))]
-    ranked = np.sort(np.concatenate(distances))
     freedom = D * (D + 1) / 2
     quarter, tenth = (float(ranked[int(q * (len(ranked) - 1))]) for q in (CLOSEST, CLOSER))
     expected = 2 * scipy.special.gammaincinv(freedom / 2, CLOSEST)
@@ -212,13 +206,15 @@ def first_between(points: Points, stack: Stack) -> list[float]:
     return [float(1 / x) for x in np.clip(excess, 1 / LARGEST_BETWEEN, 1 / (D + SPARE))]
 
 
-def discrepancies(points: Points, a: Index, b: Index) -> Array:
-    """Chi squares of one point each of equal atoms, for rows a against rows b."""
+def match_discrepancies(points: Points, a: Index, b: Index) -> Array:
+    """Chi squares of one point each of equal atoms, for rows a and those of b that they are matched with."""
+    a = a[: max(1, MOST_PAIRS // len(b))]
     result = np.empty((len(a), len(b)))
     for i, row in enumerate(a):
         middle = (points.scatter[row] + points.scatter[b]) / 2
         result[i] = 2 * log_det(middle) - points.log_det[row] - points.log_det[b]
-    return np.maximum(result, 0.0)
+    table = np.maximum(result, 0.0)
+    return np.asarray(table[scipy.optimize.linear_sum_assignment(table)])
 
 
 def first_belief(points: Points, freedom: float | None, scale: ArrayLike | None) -> Belief:

@@ -41,9 +41,9 @@ def dimensions(width: int) -> int:
     return (isqrt(1 + 4 * width) - 1) // 2
 
 
-def counts(weight: Array | None, values: Array) -> Array:
+def counts(weight: Array | None, values: Array, unknown: float = np.inf) -> Array:
     """Numbers of points (L,): infinite where they are not known, zero where any entry was not seen."""
-    return np.full(len(values), np.inf) if weight is None else np.asarray(weight.min(1))
+    return np.full(len(values), unknown) if weight is None else np.asarray(weight.min(1))
 
 
 def count_as_known(weight: Array | None, values: Array, D: int) -> Array:
@@ -116,14 +116,9 @@ def parts(values: Array) -> tuple[Array, Array]:
     return values[:, :D], (matrices + np.swapaxes(matrices, 1, 2)) / 2
 
 
-def number_of_points(values: Array, weight: Array | None) -> Array:
-    """Numbers of points (L,): one where none are given."""
-    return np.ones(len(values)) if weight is None else counts(weight, values)
-
-
 def all_points(stack: Stack) -> tuple[Array, Array]:
     """Mean (D,) and variances (D,) of all points of all values; positive even when they coincide."""
-    n = number_of_points(stack.values, stack.weight)
+    n = counts(stack.weight, stack.values, unknown=1.0)
     share = n / max(n.sum(), np.finfo(float).tiny)
     means, covariances = parts(stack.values)
     origin = share @ means
@@ -147,7 +142,7 @@ def not_negative(matrices: Array) -> Array:
 def misfit_singular(stack: Stack) -> tuple[int, str] | None:
     """The first covariance that counts and is not symmetric, or negative in some direction."""
     D = dimensions(stack.values.shape[1])
-    seen = np.flatnonzero(number_of_points(stack.values, stack.weight) > 0)
+    seen = np.flatnonzero(counts(stack.weight, stack.values, unknown=1.0) > 0)
     deviations = np.broadcast_to(np.sqrt(all_points(stack)[1]), (len(seen), D))
     words = (
         "have a symmetric covariance beside the mean",
@@ -458,7 +453,7 @@ class Moments(InverseWishart):
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[n, n m, n (C + m m')] side by side, (L, 1 + D + D D)."""
-        n = number_of_points(values, weight)[:, None]
+        n = counts(weight, values, unknown=1.0)[:, None]
         means, covariances = parts(values)
         means = np.where(n > 0, means - np.asarray(self.origin), 0.0)
         second = not_negative(covariances) + means[:, :, None] * means[:, None, :]
