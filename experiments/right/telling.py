@@ -202,6 +202,7 @@ AIMS = (
     Aim("rows standardised apart, eight sites", "affine/mixtures, rows standardised/J=8", "ARI", 0.85),
     Aim("rows standardised apart, 25 sites", "affine/mixtures, rows standardised/J=25", "ARI", 0.95),
     Aim("scales that differ by 30 %", "affine/mixtures, scale 30 %/", "ARI", 0.75),
+    Aim("the same, of positive columns", "affine/mixtures, scale 30 %, positive", "ARI", 0.75),
 )
 """Of the bare call."""
 
