@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, fields
 from typing import Any, Literal
-
-import numpy as np
 
 from modelweld.core.plan import MOST_SWEEPS, Auto, Effort, EngineName, Plan
 from modelweld.core.prior import BetaBernoulli, Prior
@@ -14,6 +12,7 @@ from modelweld.errors import InputError
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.static_matcher import PRESET
 from modelweld.inputs.sets import Families
+from modelweld.inputs.settings import spell_setting
 
 Preset = Literal["paper", "authors"]
 Screens = Collection[Literal["duplicates", "outliers"]] | Auto
@@ -74,7 +73,9 @@ class Request:
 
     def spell(self) -> dict[str, Any]:
         """As words and plain values, to be kept and shown."""
-        return {field.name: spell_setting(getattr(self, field.name)) for field in fields(self)}
+        asked = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain = (bool, int, str, type(None))
+        return {name: value if isinstance(value, plain) else spell_setting(value) for name, value in asked.items()}
 
     @property
     def effort(self) -> Search:
@@ -111,50 +112,3 @@ def preset_of(name: str, families: object, prior: object) -> tuple[Gaussian, Bet
     if name not in PRESETS:
         raise InputError(f"preset is one of {list(PRESETS)}; found {name!r}.")
     return PRESETS[name]
-
-
-def spell_setting(asked: Any) -> Any:
-    """A setting as JSON has it; families and priors as one would write them, arrays as their shapes.
-
-    Examples
-    --------
-    >>> from modelweld import BetaBernoulli, Gaussian
-    >>> spell_setting({"means": Gaussian(shape="full"), "prior": BetaBernoulli(gamma0=2.0), "seed": 0})
-    {'means': "Gaussian(shape='full')", 'prior': 'BetaBernoulli(gamma0=2.0)', 'seed': 0}
-    """
-    asked = asked.item() if isinstance(asked, np.generic) else asked
-    if asked is None or isinstance(asked, (bool, int, str)):
-        return asked
-    if isinstance(asked, (list, tuple, set, frozenset)):
-        return sorted(map(str, asked))
-    if isinstance(asked, Mapping):
-        return {
-            key if isinstance(key, str) else " and ".join(key): spell_setting(value) for key, value in asked.items()
-        }
-    if is_dataclass(asked):
-        changed = ", ".join(f"{name}={_short(value)}" for name, value in _not_default(asked).items())
-        return f"{type(asked).__name__}({changed})"
-    return _short(asked)
-
-
-def _not_default(thing: Any) -> dict[str, Any]:
-    """Fields that are not what they are by default."""
-    found = {}
-    for field in fields(thing):
-        if not field.init:
-            continue
-        value = getattr(thing, field.name)
-        default = field.default if field.default_factory is MISSING else field.default_factory()
-        if value is not default and not np.all(np.asarray(value == default)):  # checks make arrays of numbers
-            found[field.name] = value
-    return found
-
-
-def _short(value: Any) -> str:
-    """A value as one would write it in code; if it has no such form, its name, or its type."""
-    if isinstance(value, np.ndarray) and value.size > 1:
-        return f"array of {' x '.join(map(str, value.shape))}"
-    plain = value.ravel().tolist()[0] if isinstance(value, np.ndarray) and value.size else value
-    if plain is None or isinstance(plain, (bool, int, float, str, tuple, list)):
-        return repr(plain)
-    return str(getattr(plain, "__name__", f"a {type(plain).__name__}"))

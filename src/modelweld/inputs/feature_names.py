@@ -15,7 +15,7 @@ refused until it says which.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -100,6 +100,21 @@ def with_lacking(model: LocalModel, names: Sequence[str], coordinate: str = "fea
     if both:
         raise InputError(f"lacks: the site has {some(both)}; name {coordinate}s that it has not.")
     return set_names(model, coordinate, (*own, *dict.fromkeys(map(str, names))), lacking=True)
+
+
+def with_units(model: LocalModel, units: Mapping[str, str]) -> LocalModel:
+    """The model, with the units of its features stated.
+
+    Examples
+    --------
+    >>> site = LocalModel({"v": [[1.0]]}, {"v": ("atom", "feature")}, coordinates={"feature": ["age"]})
+    >>> with_units(site, {"age": "years"}).facts
+    {'units': {'age': 'years'}}
+    """
+    unknown = [name for name in units if name not in model.coordinates.get("feature", ())]
+    if unknown:
+        raise InputError(f"units are given by feature, but there is no feature {unknown[0]!r}; name them: features=...")
+    return model.with_(facts={**model.facts, "units": {str(name): str(unit) for name, unit in units.items()}})
 
 
 def set_names(model: LocalModel, coordinate: str, names: tuple[str, ...], *, lacking: bool) -> LocalModel:

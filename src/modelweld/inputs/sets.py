@@ -245,18 +245,3 @@ def check_units(models: Sequence[LocalModel]) -> None:
                     f"site {model.site or j}: {feature!r} is in {unit!r}, but in {first!r} at site {where}. Convert it "
                     "at the site."
                 )
-
-
-def with_units(model: LocalModel, units: Mapping[str, str]) -> LocalModel:
-    """The model, with the units of its features stated.
-
-    Examples
-    --------
-    >>> site = LocalModel({"v": [[1.0]]}, {"v": ("atom", "feature")}, coordinates={"feature": ["age"]})
-    >>> with_units(site, {"age": "years"}).facts
-    {'units': {'age': 'years'}}
-    """
-    unknown = [name for name in units if name not in model.coordinates.get("feature", ())]
-    if unknown:
-        raise InputError(f"units are given by feature, but there is no feature {unknown[0]!r}; name them: features=...")
-    return model.with_(facts={**model.facts, "units": {str(name): str(unit) for name, unit in units.items()}})

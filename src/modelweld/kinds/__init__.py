@@ -20,23 +20,11 @@ from typing import TYPE_CHECKING, Any
 from modelweld.errors import InputError, NamesWarning, warn_user
 from modelweld.inputs.feature_names import check_measured, choose_names
 from modelweld.inputs.sets import local_models
-from modelweld.kinds.kind import Kind
+from modelweld.kinds.kind import Kind as Kind
 
 if TYPE_CHECKING:
     from modelweld.inputs.local_model import LocalModel
     from modelweld.results.fit_result import FitResult
-
-__all__ = [
-    "KINDS",
-    "Kind",
-    "align_again",
-    "fuse_parameters",
-    "hows",
-    "kind_named",
-    "kind_of",
-    "name_doubts",
-    "register",
-]
 
 KINDS: dict[str, str | Kind] = {
     "": Kind(),

@@ -28,7 +28,7 @@ class Adapter:
         What it is: a name of `modelweld.kinds`.
     module : str
         Where `read` and `write` are; a name with a dot in front is a file of this folder. After a colon, what the names
-        of the two functions end in: ``".mixture_models:kmeans"`` has `read_kmeans` and `write_kmeans`.
+        of the two functions end in: ``".centre_models:kmeans"`` has `read_kmeans` and `write_kmeans`.
     extra : str
         Of modelweld, which installs the library.
     writes : bool
@@ -89,10 +89,10 @@ CHAINS = "Gaussian GMM Categorical Multinomial Poisson"
 
 TABLE = (
     Adapter("sklearn.GaussianMixture", "mixture", ".mixture_models:gaussian"),
-    Adapter("sklearn.KMeans", "mixture", ".mixture_models:kmeans"),
-    Adapter("sklearn.MiniBatchKMeans", "mixture", ".mixture_models:kmeans"),
+    Adapter("sklearn.KMeans", "mixture", ".centre_models:kmeans"),
+    Adapter("sklearn.MiniBatchKMeans", "mixture", ".centre_models:kmeans"),
     Adapter("sklearn.BayesianGaussianMixture", "mixture", ".mixture_models:gaussian", writes=False),
-    Adapter("sklearn.GaussianNB", "class-table", ".mixture_models:bayes"),
+    Adapter("sklearn.GaussianNB", "class-table", ".centre_models:bayes"),
     Adapter("sklearn.MLPClassifier", "network", ".networks:mlp"),
     Adapter("sklearn.MLPRegressor", "network", ".networks:mlp"),
     Adapter("torch.Sequential", "network", ".networks:torch", "torch"),
@@ -137,7 +137,7 @@ def register(adapter: Adapter) -> None:
     --------
     >>> register(Adapter("sklearn.KMeans", "mixture", "mypackage.fusing"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    modelweld.errors.InputError: there is an adapter for sklearn.KMeans already, in '.mixture_models:kmeans'...
+    modelweld.errors.InputError: there is an adapter for sklearn.KMeans already, in '.centre_models:kmeans'...
     """
     known = KNOWN.setdefault(_key(adapter), adapter)
     if known != adapter:

@@ -8,10 +8,9 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from modelweld.errors import InputError
-from modelweld.inputs.feature_names import with_lacking
+from modelweld.inputs.feature_names import with_lacking, with_units
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import as_model, check_centres, is_plain, take_columns
-from modelweld.inputs.sets import with_units
 from modelweld.kinds import kind_of
 from modelweld.libraries.known_classes import KNOWN, Adapter, function_of
 from modelweld.libraries.refusals import explain, refuse

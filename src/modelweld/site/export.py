@@ -25,9 +25,10 @@ from modelweld.files import read_any, save
 from modelweld.files.fused_model import read_skops
 from modelweld.files.limits import spell_bytes
 from modelweld.files.manifest import counts_behind
+from modelweld.inputs.feature_names import with_units
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import is_plain
-from modelweld.inputs.sets import families_by_set, with_units
+from modelweld.inputs.sets import families_by_set
 from modelweld.kinds import kind_of
 from modelweld.libraries.reading import list_facts, read
 from modelweld.report.text import align_cells

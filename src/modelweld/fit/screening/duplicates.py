@@ -25,6 +25,7 @@ from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Flags, Index, SetValues, Stack, group_of_values
 from modelweld.families import Family
 from modelweld.families.capabilities import has_places
+from modelweld.families.math.start import vote_share
 from modelweld.fit.screening.distances import FEWEST_SITES, means_by_site
 from modelweld.fit.screening.duplicate_sites import fit_distinct
 from modelweld.fit.screening.near_duplicates import (
@@ -51,6 +52,9 @@ NEARLY = 0.02
 
 FEWEST_NUMBERS = 6
 """Numbers that must agree: fewer agree that well by chance once in 10,000 pairs of sites."""
+
+MOST_OF_SITES = 0.75
+"""Quantile over sites of what they say noise is, from which suspects are told: three quarters may be copies."""
 
 
 def duplicates(values: SetValues, fit: Fit) -> Matching:
@@ -133,8 +137,10 @@ def number_likely(given: SetValues) -> Index:
         apart = np.square(means[rank[i]] - means[rank[j]]).mean(axis=1) * sizes[i] / 2
         close = (apart < limit) & (sizes[i] == sizes[j]) & (times[i] == times[j])
         near += zip(i[close].tolist(), j[close].tolist(), apart[close].tolist(), strict=True)
-    # noise is at most all there is
-    return number_suspects(given, values, total, filled[order], near) if near else numbers
+    if near:  # noise is at most all there is
+        limit *= min(vote_share(Stack(values, offsets, group_order=filled[order]), total, MOST_OF_SITES) or 0.0, 1.0)
+        near = [pair for pair in near if pair[2] < limit]
+    return number_suspects(given, values, np.sqrt(total), limit, near) if near else numbers
 
 
 def number_near(matching: Matching, given: SetValues, numbers: Index, fitted: Index | None = None) -> Index:

@@ -13,9 +13,8 @@ import scipy
 
 from modelweld.core.family import sum_by_atom
 from modelweld.core.matching import Matching
-from modelweld.core.values import Array, Flags, Index, SetValues, Stack
+from modelweld.core.values import Array, Flags, Index, SetValues
 from modelweld.families import Drift
-from modelweld.families.math.start import vote_share
 
 SIMILAR, ASTRAY = 0.12, 5.0
 """Of that deviation within which copies lie that have gone astray together: the mean square of their distance from the
@@ -24,9 +23,6 @@ the deviation apart, and each says something of its own."""
 
 BY_CHANCE = 1e-4
 """Probability that any two sites of a fusion come as close by chance as copies do."""
-
-MOST_OF_SITES = 0.75
-"""Quantile over sites of what they say noise is, from which suspects are told: three quarters may be copies."""
 
 
 def components(pairs: Index, N: int) -> Index:
@@ -44,22 +40,22 @@ def join(numbers: Index, pairs: Sequence[Index]) -> Index:
 
 
 def number_suspects(
-    given: SetValues, values: Array, total: Array, voters: Index, near: Sequence[tuple[int, int, float]]
+    given: SetValues, values: Array, scale: Array, limit: float, near: Sequence[tuple[int, int, float]]
 ) -> Index:
-    """Numbers of values, those of sites the same that may be copies: pairs of sites that are `near`, so far apart."""
-    offsets, numbers = given.offsets, given.numbers
-    noise = vote_share(Stack(values, offsets, group_order=voters), total, MOST_OF_SITES) or 0.0
-    pairs, suspects, limit = list[Index](), set[int](), 4 * SIMILAR**2 * min(noise, 1.0)
-    for one, other in ((one, other) for one, other, apart in near if apart < limit):
+    """Numbers of values, those of sites the same that may be copies: pairs that are `near`, value by value too."""
+    offsets, numbers, pairs, suspects = given.offsets, given.numbers, list[Index](), set[int]()
+    for one, other, _ in near:
         a, b = (slice(offsets[k], offsets[k + 1]) for k in (one, other))
-        squares = np.square((values[a, None] - values[b]) / np.sqrt(total)).mean(axis=2)
+        squares = np.square((values[a, None] - values[b]) / scale).mean(axis=2)
         nearest = squares.argmin(axis=1)
         pair = np.stack([numbers[a], numbers[b][nearest]])
         once = len(np.unique(nearest)) == len(nearest) and not np.array_equal(*pair)
         if once and squares.min(axis=1).mean() < limit:
             pairs.append(pair)
             suspects |= {one, other}
-    return join(numbers, pairs) if 2 * len(suspects) < len(voters) else numbers  # a majority is no copy
+    return (
+        join(numbers, pairs) if 2 * len(suspects) < np.count_nonzero(given.sizes) else numbers
+    )  # a majority is no copy
 
 
 def choose_copies(
