@@ -1,11 +1,13 @@
-"""Which types the fields of a LocalModel have, and how they are written."""
+"""What the fields of a LocalModel must be, and how they are written: said where something is wrong with them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from modelweld.errors import InputError
+import numpy as np
+
+from modelweld.errors import InputError, first_repeated
 
 if TYPE_CHECKING:
     from modelweld.inputs.local_model import LocalModel
@@ -24,7 +26,39 @@ TYPES: dict[str, tuple[type, str]] = {
 }
 
 
-def check_types(model: LocalModel) -> None:
+def explain_fields(model: LocalModel) -> None:
+    """Say what is wrong with the fields of a model: their types, their names, or how many entries they have."""
+    _check_types(model)
+    where = f"site {model.site!r}" if model.site else "local model"
+    if set(model.arrays) != set(model.axes):
+        odd = sorted(set(model.arrays) ^ set(model.axes))
+        raise InputError(f"{where}: every array needs its axes and the reverse; {odd} has only one of the two.")
+    unknown = sorted({*model.variance, *model.weight, *model.auxiliary} - set(model.arrays))
+    if unknown:
+        raise InputError(
+            f"{where}: variance, weight and auxiliary name arrays of the model, but there is no {unknown}; "
+            f"it has {sorted(model.arrays)}."
+        )
+    sizes = {}
+    for coordinate, names in model.coordinates.items():
+        sizes[coordinate] = len(tuple(names))
+        twice = first_repeated(map(str, names))
+        if twice is not None:
+            raise InputError(f"{where}: names along {coordinate!r} must differ; {twice!r} comes more than once.")
+    unknown = sorted(set(model.partial) - set(sizes))
+    if unknown:
+        raise InputError(f"{where}: partial names coordinates that are spelt out; {unknown} are not.")
+    for name, values in model.arrays.items():
+        axes, shape = tuple(model.axes[name]), np.shape(values)
+        if len(axes) != len(shape):
+            raise InputError(f"{where}: array {name!r} has {len(shape)} axes but {axes} names {len(axes)}.")
+        for axis, size in zip(axes, shape, strict=True):
+            if axis is not None and sizes.setdefault(axis, size) != size:
+                kind, other = ("coordinate", "names") if axis in model.coordinates else ("set", "members elsewhere")
+                raise InputError(f"{where}: {kind} {axis!r} has {sizes[axis]} {other} but {size} in array {name!r}.")
+
+
+def _check_types(model: LocalModel) -> None:
     """Refuse a field of another type, with what was found and how it is written.
 
     Examples

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import LARGEST_VALUE, Array
-from modelweld.errors import InputError, OutOfRangeError, first_repeated
+from modelweld.errors import InputError, OutOfRangeError
 from modelweld.inputs.clock import as_time
-from modelweld.inputs.field_types import check_types
+from modelweld.inputs.field_types import explain_fields
 from modelweld.inputs.notebook import html_table, list_arrays, title_of
 
 Axes = tuple[str | None, ...]
@@ -96,8 +96,10 @@ class LocalModel:
         try:
             self._check_words()
             checked = self._check()
-        except (AttributeError, TypeError, ValueError):
-            check_types(self)  # what is wrong may be the type of a field
+        except InputError:
+            raise  # of values
+        except (AttributeError, KeyError, TypeError, ValueError):
+            explain_fields(self)
             raise
         for attribute, value in checked.items():
             object.__setattr__(self, attribute, value)
@@ -106,20 +108,11 @@ class LocalModel:
         """What nothing else would stumble over: names must be words, and facts have some."""
         words = (self.site, self.kind, *self.arrays, *self.coordinates)
         if not all(isinstance(word, str) for word in words) or not isinstance(self.facts, Mapping):
-            check_types(self)
+            explain_fields(self)
 
     def _check(self) -> dict[str, object]:
-        """All fields as they are kept, or an error that says what is wrong."""
+        """All fields as they are kept, or an error, also where they do not fit each other."""
         where = f"site {self.site!r}" if self.site else "local model"
-        if set(self.arrays) != set(self.axes):
-            odd = sorted(set(self.arrays) ^ set(self.axes))
-            raise InputError(f"{where}: every array needs its axes and the reverse; {odd} has only one of the two.")
-        unknown = sorted({*self.variance, *self.weight, *self.auxiliary} - set(self.arrays))
-        if unknown:
-            raise InputError(
-                f"{where}: variance, weight and auxiliary name arrays of the model, but there is no {unknown}; "
-                f"it has {sorted(self.arrays)}."
-            )
         arrays = {
             name: check_values(np.ma.filled(x, 0) if np.ma.isMaskedArray(x) else x, f"{where}, array {name!r}")
             for name, x in self.arrays.items()
@@ -131,9 +124,13 @@ class LocalModel:
         for name, x in self.arrays.items():
             if np.ma.is_masked(x):
                 weight[name] = np.where(np.ma.getmaskarray(cast("Any", x)), 0.0, weight.get(name, 1.0))
-        coordinates = _check_names(self.coordinates, self.partial, where)
-        named = {name: tuple(axes) for name, axes in self.axes.items()}
-        sizes = _check_sizes(arrays, named, coordinates, where)
+        coordinates = {name: tuple(map(str, names)) for name, names in self.coordinates.items()}
+        named, sizes = {name: tuple(axes) for name, axes in self.axes.items()}, dict[str, int]()
+        of_axes = [(axis, n) for name, x in arrays.items() for axis, n in zip(named[name], x.shape, strict=True)]
+        of_names = [(name, n) for name, names in coordinates.items() for n in (len(names), len(set(names)))]
+        fits = all(sizes.setdefault(axis, n) == n for axis, n in [*of_names, *of_axes] if axis is not None)
+        if not (fits and arrays.keys() == named.keys() >= {*self.auxiliary} and coordinates.keys() >= {*self.partial}):
+            raise ValueError
         return {
             "arrays": arrays,
             "axes": {name: tuple(None if a in coordinates else a for a in axes) for name, axes in named.items()},
@@ -184,42 +181,6 @@ def derive(model: LocalModel, **changes: Any) -> LocalModel:
     for name, value in changes.items():
         object.__setattr__(other, name, value)
     return other
-
-
-def _check_sizes(
-    arrays: Mapping[str, Array],
-    axes: Mapping[str, Axes],
-    coordinates: Mapping[str, Sequence[str]],
-    where: str,
-) -> dict[str, int]:
-    """How many members each set, and names each coordinate, has: the same in all arrays."""
-    sizes = {name: len(names) for name, names in coordinates.items()}
-    for name, values in arrays.items():
-        if values.ndim != len(axes[name]):
-            raise InputError(
-                f"{where}: array {name!r} has {values.ndim} axes but {axes[name]} names {len(axes[name])}."
-            )
-        for axis, size in zip(axes[name], values.shape, strict=True):
-            if axis is not None and sizes.setdefault(axis, size) != size:
-                kind, other = ("coordinate", "names") if axis in coordinates else ("set", "members elsewhere")
-                what = f"{kind} {axis!r} has {sizes[axis]} {other}"
-                raise InputError(f"{where}: {what} but {size} in array {name!r}.")
-    return sizes
-
-
-def _check_names(
-    coordinates: Mapping[str, Sequence[str]], partial: Sequence[str], where: str
-) -> dict[str, tuple[str, ...]]:
-    """Names along coordinates: words, each once."""
-    result = {coordinate: tuple(map(str, names)) for coordinate, names in coordinates.items()}
-    for coordinate, names in result.items():
-        if len(set(names)) < len(names):
-            twice = first_repeated(names)
-            raise InputError(f"{where}: names along {coordinate!r} must differ; {twice!r} comes more than once.")
-    unknown = sorted(set(partial) - set(result))
-    if unknown:
-        raise InputError(f"{where}: partial names coordinates that are spelt out; {unknown} are not.")
-    return result
 
 
 def is_count(name: str) -> bool:

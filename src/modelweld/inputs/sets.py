@@ -18,6 +18,13 @@ from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Key, Stack, arrays_of, offsets_of
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
+from modelweld.inputs.disagreements import (
+    check_weights,
+    choose_families,
+    compare_stated_units,
+    describe_form,
+    name_plain,
+)
 from modelweld.inputs.feature_names import align_coordinate
 from modelweld.inputs.local_model import LocalModel
 
@@ -44,25 +51,12 @@ def families_by_set(sites: Sequence[LocalModel], families: Families) -> dict[str
 
 def _choose(families: Families, set_name: str, usable: list[str], first: LocalModel) -> dict[Key, Family]:
     """The families of one set."""
-    chosen: dict[Key, Family]
     if families is None or isinstance(families, Family):
-        chosen = {name: families or Gaussian() for name in usable if name not in first.auxiliary}
+        chosen: dict[Key, Family] = {name: families or Gaussian() for name in usable if name not in first.auxiliary}
     else:
-        own = families.get(set_name, families)
-        if not isinstance(own, Mapping):
-            raise InputError(f"families[{set_name!r}] must map array names to families; found {own!r}.")
-        sets = {axis for axes in first.axes.values() for axis in axes}
-        unknown = [key for key in own if not set(arrays_of(key)) <= set(first.axes) and key not in sets]
-        if unknown:
-            raise InputError(f"families name {unknown}, but the sites send {sorted(first.axes)}.")
-        wrong = [key for key, f in own.items() if key not in sets and not isinstance(f, Family)]
-        if wrong:
-            raise InputError(f"families must be Family objects, such as Gaussian(); {wrong} are not.")
-        chosen = {key: f for key, f in own.items() if isinstance(f, Family) and set(arrays_of(key)) <= set(usable)}
-        named = [name for key in chosen for name in arrays_of(key)]
-        if len(set(named)) < len(named):
-            twice = sorted({name for name in named if named.count(name) > 1})
-            raise InputError(f"families name {twice} twice: every array has one family, alone or with others.")
+        chosen = dict(families)
+        if not all(name in usable and isinstance(family, Family) for name, family in families.items()):
+            chosen = choose_families(families, set_name, usable, first)
     if not chosen:
         raise InputError(
             f"no array decides the matching of set {set_name!r}: arrays that could are {usable or 'none'}; "
@@ -93,7 +87,6 @@ def side_by_side(stacks: Sequence[Stack]) -> Stack:
 
 def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matchings: Mapping[str, Matching]) -> Stack:
     """One array of all sites as rows of `set_name`, its other sets in global order (absent members: weight 0)."""
-    _check_weights(sites, name)
     axes = sites[0].axes[name]
     reordered = any(axis is not None and axis != set_name for axis in axes)
 
@@ -104,7 +97,10 @@ def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matching
     variance = weight = None
     if any(name in m.variance for m in sites):
         variance = members([m.variance.get(name, np.zeros(np.shape(m.arrays[name]))) for m in sites])
-    if reordered or any(name in m.weight for m in sites):
+    weighted = any(name in m.weight for m in sites)
+    if weighted:
+        check_weights(sites, name)
+    if reordered or weighted:
         weight = members([m.weight.get(name, np.ones(np.shape(m.arrays[name]))) for m in sites])
     stack = Stack(
         np.concatenate(values),
@@ -113,18 +109,6 @@ def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matching
         None if weight is None else np.concatenate(weight),
     )
     return stack.blind()
-
-
-def _check_weights(sites: Sequence[LocalModel], name: str) -> None:
-    """Refuse weights from some sites and not from others, unless they only say what was seen."""
-    without = [m.site or str(j) for j, m in enumerate(sites) if name not in m.weight]
-    sent = [np.asarray(m.weight[name]) for m in sites if name in m.weight]
-    if without and any(((w != 0) & (w != 1)).any() for w in sent):
-        raise InputError(
-            f"array {name!r}: some sites send a weight, but not {', '.join(map(repr, without[:3]))}"
-            f"{f' and {len(without) - 3} others' if len(without) > 3 else ''}. What their values are worth is not "
-            "known then: send weights from all sites, or from none."
-        )
 
 
 def _as_members(
@@ -179,36 +163,6 @@ def _of_array(
     return [", ".join(entry) for entry in product(*parts)]
 
 
-def local_models(given: Sequence[object]) -> list[LocalModel]:
-    """All of them, if all are LocalModels; else an error that says which is none."""
-    for j, m in enumerate(given):
-        if not isinstance(m, LocalModel):
-            raise InputError(f"site {j}: either all sites are LocalModels or none is; found {type(m).__name__}.")
-    return [m for m in given if isinstance(m, LocalModel)]
-
-
-def check_models(given: Sequence[object], may_lack: Sequence[str] = ()) -> list[LocalModel]:
-    """All LocalModels, aligned by name, with the same arrays and axes; names along `may_lack` may be some of them."""
-    models = align(local_models(given), may_lack)
-    first = models[0]
-    for j, m in enumerate(models):
-        if dict(m.axes) != dict(first.axes):
-            raise InputError(
-                f"site {m.site or j}: all sites must send the same arrays with the same axes. It has "
-                f"{dict(m.axes)}, the first site {dict(first.axes)}. What a site has not seen it sends with weight 0."
-            )
-        for name, axes in m.axes.items():
-            for axis, n, n_first in zip(axes, np.shape(m.arrays[name]), np.shape(first.arrays[name]), strict=True):
-                if axis is None and n != n_first:
-                    raise InputError(
-                        f"site {m.site or j}: fixed coordinates must agree, but array {name!r} has shape "
-                        f"{np.shape(m.arrays[name])} and the first site's {np.shape(first.arrays[name])}. Where "
-                        "sites have other features or words, name them, to align them by: read(model, features=...), "
-                        "for texts vectorizer.get_feature_names_out()."
-                    )
-    return models
-
-
 def align(models: Sequence[LocalModel], may_lack: Sequence[str] = ()) -> list[LocalModel]:
     """The same models with the same names in the same order along every coordinate they name.
 
@@ -225,23 +179,28 @@ def align(models: Sequence[LocalModel], may_lack: Sequence[str] = ()) -> list[Lo
     return result
 
 
-def check_units(models: Sequence[LocalModel]) -> None:
-    """Refuse sites that measure a feature in another unit than the first site that says in which it does.
+def local_models(given: Sequence[object]) -> list[LocalModel]:
+    """All of them, if all are LocalModels; else an error that says which is none."""
+    models = [model for model in given if isinstance(model, LocalModel)]
+    if len(models) < len(given):
+        raise InputError(name_plain(given))
+    return models
 
-    Examples
-    --------
-    >>> sites = [LocalModel({}, {}, facts={"units": {"age": unit}}) for unit in ("years", "days")]
-    >>> check_units(sites)
-    Traceback (most recent call last):
-    modelweld.errors.InputError: site 1: 'age' is in 'days', but in 'years' at site 0. Convert it at the site.
-    """
-    said: dict[str, tuple[str, object]] = {}
-    for j, model in enumerate(models):
-        units = model.facts.get("units", {})
-        for feature, unit in units.items() if isinstance(units, dict) else ():
-            where, first = said.setdefault(feature, (model.site or str(j), unit))
-            if unit != first:
-                raise InputError(
-                    f"site {model.site or j}: {feature!r} is in {unit!r}, but in {first!r} at site {where}. Convert it "
-                    "at the site."
-                )
+
+def check_models(given: Sequence[object], may_lack: Sequence[str] = ()) -> list[LocalModel]:
+    """All LocalModels, aligned by name, with the same arrays and axes; names along `may_lack` may be some of them."""
+    models = align(local_models(given), may_lack)
+    form, *others = [
+        {name: [a or n for a, n in zip(axes, np.shape(m.arrays[name]), strict=True)] for name, axes in m.axes.items()}
+        for m in models
+    ]
+    for j, other in enumerate(others, 1):
+        if other != form:
+            raise InputError(describe_form(models[0], models[j], models[j].site or str(j)))
+    return models
+
+
+def check_units(models: Sequence[LocalModel]) -> None:
+    """Refuse sites that measure a feature in another unit than the first site that says in which it does."""
+    if any("units" in model.facts for model in models):
+        compare_stated_units(models)
