@@ -16,8 +16,7 @@ from modelweld import DuplicateWarning, InputError, LocalModel, NamesWarning, fu
 from modelweld.files import load, save
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_completion import complete
-from modelweld.kinds.mixture_components import merge_components
+from modelweld.kinds.mixture_completion import complete, merge_components
 
 FEATURES = ["age", "mass", "height"]
 ROOT = np.array([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.3, 0.4, 0.9]])

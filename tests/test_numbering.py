@@ -13,7 +13,7 @@ import modelweld
 from modelweld.errors import DensityWarning
 from modelweld.kinds import hows
 from modelweld.kinds.hmm import hmm
-from modelweld.kinds.mixture_components import merge_components
+from modelweld.kinds.mixture_completion import merge_components
 from modelweld.kinds.mixture_density import warn_of_moved
 from modelweld.kinds.mixture_fusion import densest
 

@@ -9,8 +9,7 @@ import pytest
 from modelweld import InputError, fuse
 from modelweld.errors import DensityWarning
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_completion import stack_components
-from modelweld.kinds.mixture_components import merge_components
+from modelweld.kinds.mixture_completion import merge_components, stack_components
 from modelweld.kinds.mixture_reduction import HIGH_PRICE, cheap_size, gauge
 
 

@@ -5,8 +5,7 @@ import pytest
 
 from modelweld import InputError, fuse
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_completion import stack_components
-from modelweld.kinds.mixture_components import merge_components
+from modelweld.kinds.mixture_completion import merge_components, stack_components
 from modelweld.kinds.mixture_density import draw_points, log_likelihood, nearest, statistics
 from modelweld.kinds.mixture_fusion import densest
 from modelweld.kinds.mixture_reduction import log_volumes, reduce_to

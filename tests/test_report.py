@@ -14,8 +14,7 @@ from modelweld import Counts, Directions, Gaussian, NormalGamma, Proportions, Ra
 from modelweld.kinds.class_table import class_table
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_completion import stack_components
-from modelweld.kinds.mixture_components import merge_components
+from modelweld.kinds.mixture_completion import merge_components, stack_components
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.kinds.topics import topics
 from modelweld.report import numbers_of, page_of, write_report

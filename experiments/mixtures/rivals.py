@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from modelweld.kinds.mixture_components import merge_components
+from modelweld.kinds.mixture_completion import merge_components
 
 Mixture = tuple[np.ndarray, np.ndarray, np.ndarray]
 

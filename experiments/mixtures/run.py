@@ -32,7 +32,8 @@ from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, fuse
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.families import Moments, Scatter
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_components import Components, merge_components, parameters
+from modelweld.kinds.mixture_completion import merge_components
+from modelweld.kinds.mixture_components import Components, parameters
 from modelweld.kinds.mixture_density import log_likelihood
 from modelweld.kinds.mixture_reduction import reduce_to
 from provenance import keep, kept

@@ -30,7 +30,7 @@ from sessions import pairs, strangers
 from data import Index, Person, pooled, two_people
 from modelweld import fuse, read
 from modelweld.hmm import StickyHDPHMM
-from modelweld.kinds.mixture_components import merge_components
+from modelweld.kinds.mixture_completion import merge_components
 from paired import paired
 
 TOLD = 10

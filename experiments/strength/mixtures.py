@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.kinds import mixture_components
+from modelweld.kinds import mixture_completion
 
 
 class Mixture(NamedTuple):
@@ -24,7 +24,7 @@ def union(models: list[Mixture]) -> Mixture:
 
 def merged(parts: Mixture, labels: np.ndarray) -> Mixture:
     """One component per label, with the count, mean and covariance of all points behind its parts."""
-    return Mixture(*mixture_components.merge_components(*parts, np.unique(labels, return_inverse=True)[1]))
+    return Mixture(*mixture_completion.merge_components(*parts, np.unique(labels, return_inverse=True)[1]))
 
 
 def log_likelihood(mixture: Mixture, points: np.ndarray) -> np.ndarray:

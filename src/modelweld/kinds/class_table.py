@@ -14,7 +14,8 @@ import numpy as np
 from modelweld.core.values import Array, Key
 from modelweld.families import Family
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Facts, Kind, common_facts, lay_out
+from modelweld.kinds.fused_parts import common_facts
+from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, mapping
 
 if TYPE_CHECKING:

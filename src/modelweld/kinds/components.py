@@ -25,7 +25,8 @@ from modelweld.core.values import Array, Key
 from modelweld.errors import InputError
 from modelweld.families import Directions, Family
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Facts, Kind, common_facts, keep_arrays, lay_out
+from modelweld.kinds.fused_parts import common_facts, keep_arrays
+from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, mapping, truth, whole
 
 if TYPE_CHECKING:

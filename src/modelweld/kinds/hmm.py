@@ -35,15 +35,15 @@ from modelweld.errors import InputError
 from modelweld.families import Counts, Family, Gaussian, Rates, Scatter
 from modelweld.fit.screening.units import Totals, totals_of
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Facts, Kind, Transitions, check_counted, common_facts, concatenate, lay_out
+from modelweld.kinds.fused_parts import Transitions, check_counted, common_facts, concatenate
+from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, truth
-from modelweld.kinds.mixture_completion import complete
+from modelweld.kinds.mixture_completion import complete, merge_components
 from modelweld.kinds.mixture_components import (
     count_bare,
     diagonals,
     error_variances,
     feature_mask,
-    merge_components,
     parameters,
     resolution,
     weight_pairs,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,48 +11,19 @@ from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.fit.screening.units import Totals, totals_of_values
 from modelweld.inputs.feature_names import spell_lacking
-from modelweld.inputs.local_model import LocalModel, name_axes
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import check_models
 from modelweld.kinds.layout import Layout
 
 if TYPE_CHECKING:
     from modelweld.core.family import Family
     from modelweld.core.values import Key
-    from modelweld.kinds.mixture_components import Components
+    from modelweld.kinds.fused_parts import Picture
     from modelweld.results.fit_result import FitResult
 
 
 Facts = Mapping[str, object]
 """What a site states beside its arrays, as in `LocalModel.facts`."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ellipses:
-    """Components of a density: one per atom, and all sites' own, one site below the other."""
-
-    atoms: Components
-    members: Components
-
-
-@dataclass(frozen=True, eq=False)
-class Transitions:
-    """Of a chain, one state per atom: expected numbers of transitions (K, K), of starts (K,) and of frames (K,)."""
-
-    moves: Array
-    starts: Array
-    visits: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Places (n, D) and values (n,) of a function there: one per atom, and all sites' own."""
-
-    atoms: tuple[Array, Array]
-    members: tuple[Array, Array]
-
-
-Picture: TypeAlias = Ellipses | Transitions | Points
-"""What a fused model looks like, as plain arrays: a report draws it, whatever kind it is of."""
 
 
 class Kind:
@@ -173,22 +143,6 @@ class Kind:
         return []
 
 
-def common_facts(models: Sequence[LocalModel]) -> dict[str, Any]:
-    """Facts that all sites state alike."""
-    first, *others = models
-    return {name: fact for name, fact in first.facts.items() if all(m.facts.get(name) == fact for m in others)}
-
-
-def keep_arrays(model: LocalModel, names: Collection[str]) -> LocalModel:
-    """The model with these of its arrays alone."""
-    axes, kept = name_axes(model), [name for name in model.arrays if name in names]
-    return model.with_(
-        arrays={name: model.arrays[name] for name in kept},
-        axes={name: axes[name] for name in kept},
-        auxiliary=[name for name in model.auxiliary if name in names],
-    )
-
-
 def lay_out(
     arrays: Mapping[str, Any],
     axes: Mapping[str, tuple[str, ...]],
@@ -205,15 +159,3 @@ def lay_out(
     found = {name: tuple(a if a in sets or a in coordinates else None for a in axes[name]) for name in arrays}
     auxiliary = [name for name in arrays if name not in matched]
     return {"arrays": arrays, "axes": found, "coordinates": coordinates, "auxiliary": auxiliary}
-
-
-def concatenate(models: Sequence[LocalModel], name: str) -> Array:
-    """One array of all sites, one site below the other."""
-    return np.concatenate([np.asarray(model.arrays[name]) for model in models])
-
-
-def check_counted(models: Sequence[LocalModel], message: str) -> None:
-    """Refuse sites of which some send numbers and others shares; `message` names the first of these as {site}."""
-    if len({bool(model.facts.get("counted")) for model in models}) > 1:
-        odd = next(model.site or str(j) for j, model in enumerate(models) if not model.facts.get("counted"))
-        raise InputError(message.format(site=odd))

@@ -17,14 +17,14 @@ from modelweld.core.values import Array, Key
 from modelweld.families import Family, Gaussian
 from modelweld.fit.screening.units import Totals, totals_of
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Ellipses, Facts, Kind, common_facts, lay_out
+from modelweld.kinds.fused_parts import Ellipses, common_facts
+from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, truth
-from modelweld.kinds.mixture_completion import stack_components
+from modelweld.kinds.mixture_completion import merge_components, stack_components
 from modelweld.kinds.mixture_components import (
     count_bare,
     diagonals,
     error_variances,
-    merge_components,
     parameters,
     resolution,
     weight_pairs,

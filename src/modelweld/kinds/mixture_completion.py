@@ -1,4 +1,4 @@
-"""Components of all sites, stacked; where a site lacks a feature, completed from those that have it.
+"""Components of all sites: stacked, merged by their moments, completed where a site lacks a feature.
 
 What a site has not measured has weight zero in the matching. But a density needs all features, so a component is
 completed by what is known of the points of its atom: with mean and covariance (m, S) of the atom, features o seen and u
@@ -21,8 +21,8 @@ import numpy as np
 
 from modelweld.core.values import Array, Flags, Index
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import check_counted
-from modelweld.kinds.mixture_components import Components, diagonals, feature_mask, merge_components, parameters
+from modelweld.kinds.fused_parts import check_counted
+from modelweld.kinds.mixture_components import Components, diagonals, feature_mask, parameters
 
 if TYPE_CHECKING:
     from modelweld.results.fit_result import FitResult
@@ -34,6 +34,33 @@ the answer; else each round closes the gap by the share of what is known."""
 
 CLOSE = 1e-9
 """Of a deviation: smaller changes of a mean are the end."""
+
+
+def merge_components(means: Array, spreads: Array, counts: Array, labels: Index) -> Components:
+    """Components merged by label, each into one of the same mass, mean and covariance (within plus between).
+
+    Examples
+    --------
+    >>> ones = np.ones((2, 1))
+    >>> [x.tolist() for x in merge_components(np.array([[0.0], [4.0]]), ones, np.array([3.0, 1.0]), np.array([0, 0]))]
+    [[[1.0]], [[4.0]], [4.0]]
+    """
+    K = int(np.max(labels)) + 1
+    mass: Array = np.bincount(labels, counts, K).astype(np.float64)
+    # an atom all of whose components are empty is the plain average of these
+    share = counts + (mass[labels] == 0)
+    share = share / np.bincount(labels, share, K)[labels]
+    centres = np.zeros((K, means.shape[1]))
+    np.add.at(centres, labels, share[:, None] * means)
+    total = np.zeros((K, *spreads.shape[1:]))
+    parts = spreads + squares(means - centres[labels], spreads.ndim)
+    np.add.at(total, labels, share.reshape(-1, *[1] * (spreads.ndim - 1)) * parts)
+    return centres, total, mass
+
+
+def squares(off: Array, ndim: int) -> Array:
+    """Outer products of offsets, or their diagonals."""
+    return off * off if ndim == 2 else off[:, :, None] * off[:, None, :]
 
 
 def stack_components(fusion: FitResult) -> Components:

@@ -1,4 +1,4 @@
-"""Components of Gaussian mixtures as three arrays: read off models, merged by their moments, and weighed at the centre.
+"""Components of Gaussian mixtures as three arrays: read off models, and weighed at the centre.
 
 A bare fitted model knows its components' covariances and shares, but forgot how many points it was fitted on. Without
 standard errors its means would be taken for exact, and every fragment of a component that a site has split for an atom
@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import Array, Flags, Index
+from modelweld.core.values import Array, Flags
 from modelweld.inputs.local_model import LocalModel, derive
 
 Components = tuple[Array, Array, Array]
@@ -55,33 +55,6 @@ def diagonals(spreads: Array) -> Array:
 def error_variances(spreads: Array, points: Array) -> Array:
     """Squared standard errors (K, D) of the means of components that so many points (K,) stand behind."""
     return np.asarray(diagonals(spreads) / np.maximum(points, FEWEST_POINTS)[:, None])
-
-
-def merge_components(means: Array, spreads: Array, counts: Array, labels: Index) -> Components:
-    """Components merged by label, each into one of the same mass, mean and covariance (within plus between).
-
-    Examples
-    --------
-    >>> ones = np.ones((2, 1))
-    >>> [x.tolist() for x in merge_components(np.array([[0.0], [4.0]]), ones, np.array([3.0, 1.0]), np.array([0, 0]))]
-    [[[1.0]], [[4.0]], [4.0]]
-    """
-    K = int(np.max(labels)) + 1
-    mass: Array = np.bincount(labels, counts, K).astype(np.float64)
-    # an atom all of whose components are empty is the plain average of these
-    share = counts + (mass[labels] == 0)
-    share = share / np.bincount(labels, share, K)[labels]
-    centres = np.zeros((K, means.shape[1]))
-    np.add.at(centres, labels, share[:, None] * means)
-    total = np.zeros((K, *spreads.shape[1:]))
-    parts = spreads + squares(means - centres[labels], spreads.ndim)
-    np.add.at(total, labels, share.reshape(-1, *[1] * (spreads.ndim - 1)) * parts)
-    return centres, total, mass
-
-
-def squares(off: Array, ndim: int) -> Array:
-    """Outer products of offsets, or their diagonals."""
-    return off * off if ndim == 2 else off[:, :, None] * off[:, None, :]
 
 
 def weight_pairs(weight: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:

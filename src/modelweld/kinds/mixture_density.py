@@ -27,7 +27,8 @@ import scipy
 
 from modelweld.core.values import Array, Index, block_size
 from modelweld.errors import SHOWN, DensityWarning, warn_user
-from modelweld.kinds.mixture_components import Components, merge_components, squares
+from modelweld.kinds.mixture_completion import merge_components, squares
+from modelweld.kinds.mixture_components import Components
 
 STEADY, ROUNDS = 20, 40
 """Rounds with steps of the first size, to get there, and all rounds. On the sets of experiments/mixtures they gain up

@@ -9,8 +9,8 @@ import numpy as np
 
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
-from modelweld.kinds.mixture_completion import stack_components
-from modelweld.kinds.mixture_components import Components, merge_components, squares
+from modelweld.kinds.mixture_completion import merge_components, squares, stack_components
+from modelweld.kinds.mixture_components import Components
 from modelweld.kinds.mixture_density import nearest, number_by_groups, order_like, warn_of_moved
 from modelweld.kinds.mixture_reduction import reduce_to, warn_of_price
 

@@ -41,7 +41,8 @@ from modelweld.core.values import Array, Index, Key
 from modelweld.errors import InputError, warn_user
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import LocalModel, name_axes
-from modelweld.kinds.kind import Facts, Kind, common_facts, keep_arrays
+from modelweld.kinds.fused_parts import common_facts, keep_arrays
+from modelweld.kinds.kind import Facts, Kind
 from modelweld.kinds.layout import Layout, mapping
 
 if TYPE_CHECKING:
@@ -210,10 +211,8 @@ class Network(Kind):
         pi = shares(models)
         if "counts" not in models[0].arrays:
             warn_user(NO_COUNTS)
-        if how == "union":
-            return like_sites(models, *union(models, pi))
-        if how == "mean":
-            return like_sites(models, *means(fusion, pi))
+        if how in ("union", "mean"):
+            return like_sites(models, *(union(models, pi) if how == "union" else means(fusion, pi)))
         options = {"steps": STEPS if how == "polish" else 0, **options}
         return like_sites(models, *refit(fusion, pi, **options))
 

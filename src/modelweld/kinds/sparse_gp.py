@@ -17,6 +17,7 @@ from modelweld.core.values import Array, Key
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import LocalModel
+from modelweld.kinds.fused_parts import Points, common_facts, concatenate, keep_arrays
 from modelweld.kinds.gp_natural import (
     LEAST_INFORMATIVE,
     averages,
@@ -30,7 +31,7 @@ from modelweld.kinds.gp_natural import (
     project,
 )
 from modelweld.kinds.gp_predictors import NAMES, Kernel, SparseGP
-from modelweld.kinds.kind import Facts, Kind, Points, common_facts, concatenate, keep_arrays, lay_out
+from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout
 
 if TYPE_CHECKING:

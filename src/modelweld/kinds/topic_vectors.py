@@ -20,7 +20,8 @@ from modelweld.core.values import Array, Key
 from modelweld.errors import InputError
 from modelweld.families import Directions, Family
 from modelweld.inputs.local_model import LocalModel, name_axes
-from modelweld.kinds.kind import Facts, Kind, common_facts, lay_out
+from modelweld.kinds.fused_parts import common_facts
+from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, whole
 from modelweld.kinds.topics import check_named
 

@@ -20,8 +20,9 @@ from modelweld.core.values import Array, Key, arrays_of
 from modelweld.errors import InputError
 from modelweld.families import Counts, Family
 from modelweld.inputs.local_model import LocalModel, name_axes
+from modelweld.kinds.fused_parts import check_counted, common_facts
 from modelweld.kinds.hmm import shares
-from modelweld.kinds.kind import Facts, Kind, check_counted, common_facts, lay_out
+from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, truth, whole
 from modelweld.kinds.mixture import mixture
 

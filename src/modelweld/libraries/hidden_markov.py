@@ -23,7 +23,8 @@ from modelweld.core.values import Array, Index, offsets_of
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.hmm import full_covariances, hmm, shares
-from modelweld.kinds.mixture_components import diagonals, merge_components
+from modelweld.kinds.mixture_completion import merge_components
+from modelweld.kinds.mixture_components import diagonals
 
 
 class ChainCounts(NamedTuple):

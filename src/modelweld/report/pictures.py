@@ -9,8 +9,8 @@ import numpy as np
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.kinds import kind_named
+from modelweld.kinds.fused_parts import Ellipses, Points, Transitions
 from modelweld.kinds.hmm import shares
-from modelweld.kinds.kind import Ellipses, Points, Transitions
 from modelweld.kinds.mixture_components import Components, diagonals
 from modelweld.report.groups import rank_features
 from modelweld.report.text import DRAWN, NAMED, add_units, short

@@ -1,0 +1,73 @@
+"""What kinds make fused models of: arrays of all sites, facts they share, and pictures for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from modelweld.core.values import Array
+from modelweld.errors import InputError
+from modelweld.inputs.local_model import LocalModel, name_axes
+
+if TYPE_CHECKING:
+    from modelweld.kinds.mixture_components import Components
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipses:
+    """Components of a density: one per atom, and all sites' own, one site below the other."""
+
+    atoms: Components
+    members: Components
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """Of a chain, one state per atom: expected numbers of transitions (K, K), of starts (K,) and of frames (K,)."""
+
+    moves: Array
+    starts: Array
+    visits: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Places (n, D) and values (n,) of a function there: one per atom, and all sites' own."""
+
+    atoms: tuple[Array, Array]
+    members: tuple[Array, Array]
+
+
+Picture: TypeAlias = Ellipses | Transitions | Points
+"""What a fused model looks like, as plain arrays: a report draws it, whatever kind it is of."""
+
+
+def common_facts(models: Sequence[LocalModel]) -> dict[str, Any]:
+    """Facts that all sites state alike."""
+    first, *others = models
+    return {name: fact for name, fact in first.facts.items() if all(m.facts.get(name) == fact for m in others)}
+
+
+def keep_arrays(model: LocalModel, names: Collection[str]) -> LocalModel:
+    """The model with these of its arrays alone."""
+    axes, kept = name_axes(model), [name for name in model.arrays if name in names]
+    return model.with_(
+        arrays={name: model.arrays[name] for name in kept},
+        axes={name: axes[name] for name in kept},
+        auxiliary=[name for name in model.auxiliary if name in names],
+    )
+
+
+def concatenate(models: Sequence[LocalModel], name: str) -> Array:
+    """One array of all sites, one site below the other."""
+    return np.concatenate([np.asarray(model.arrays[name]) for model in models])
+
+
+def check_counted(models: Sequence[LocalModel], message: str) -> None:
+    """Refuse sites of which some send numbers and others shares; `message` names the first of these as {site}."""
+    if len({bool(model.facts.get("counted")) for model in models}) > 1:
+        odd = next(model.site or str(j) for j, model in enumerate(models) if not model.facts.get("counted"))
+        raise InputError(message.format(site=odd))
