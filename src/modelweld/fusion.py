@@ -13,7 +13,8 @@ from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Index
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.notebook import html_table
-from modelweld.kinds import fuse_parameters, kind_of
+from modelweld.kinds import kind_of
+from modelweld.kinds.fused_parts import fuse_parameters
 from modelweld.libraries import write
 from modelweld.libraries.writing import like_most
 from modelweld.progress import Progress

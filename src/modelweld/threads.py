@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache, wraps
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from modelweld.errors import InputError
 
@@ -59,23 +59,19 @@ def useful_threads(n_jobs: int | None, numbers: int) -> int:
     return asked if numbers >= THREADS_FROM else 1
 
 
-class _Pools(Protocol):
-    def limit(self, *, limits: int, user_api: str) -> AbstractContextManager[object]: ...
-
-
 @cache
-def _thread_pools() -> _Pools:
+def _thread_pools() -> Any:
     """The loaded BLAS libraries; looking for them takes longer than a small job, so it is done once."""
     import scipy.linalg  # noqa: F401  (its BLAS is the one the compiled products call)
     from threadpoolctl import ThreadpoolController
 
-    pools: _Pools = ThreadpoolController()
-    return pools
+    return ThreadpoolController()
 
 
 def blas_threads(n: int) -> AbstractContextManager[object]:
     """Context in which matrix products use at most n threads."""
-    return _thread_pools().limit(limits=n, user_api="blas")
+    limited: AbstractContextManager[object] = _thread_pools().limit(limits=n, user_api="blas")
+    return limited
 
 
 def on_one_thread(question: Callable[Asked, Answer]) -> Callable[Asked, Answer]:

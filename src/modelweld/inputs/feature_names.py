@@ -15,13 +15,13 @@ refused until it says which.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from modelweld.core.values import Array
 from modelweld.errors import SHOWN, InputError, some
-from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.local_model import LocalModel, derive
 
 
 def check_lacking(models: Sequence[LocalModel], coordinate: str) -> None:
@@ -122,24 +122,29 @@ def set_names(model: LocalModel, coordinate: str, names: tuple[str, ...], *, lac
     place = {name: i for i, name in enumerate(names)}
     where = np.array([place[name] for name in model.coordinates[coordinate]], dtype=np.int64)
 
-    def spread(values: Array, name: str) -> Array:
+    def spread(values: Array, axis: int) -> Array:
+        wide = np.zeros((*values.shape[:axis], len(names), *values.shape[axis + 1 :]))
+        wide[(slice(None),) * axis + (where,)] = values
+        return wide
+
+    if lacking:
+        concerned = [n for n, along in model.along.items() if coordinate in along and n not in model.weight]
+        model = derive(model, weight={**model.weight, **{n: np.ones(np.shape(model.arrays[n])) for n in concerned}})
+    return model.with_(**_change(model, coordinate, spread), coordinates={**model.coordinates, coordinate: names})
+
+
+def _change(model: LocalModel, coordinate: str, change: Callable[[Array, int], Array]) -> dict[str, dict[str, Array]]:
+    """Arrays, variances and weights, with a change along every axis that is this coordinate."""
+
+    def along_axes(values: Array, name: str) -> Array:
         for axis, along in enumerate(model.along[name]):
-            if along == coordinate:
-                wide = np.zeros((*values.shape[:axis], len(names), *values.shape[axis + 1 :]))
-                wide[(slice(None),) * axis + (where,)] = values
-                values = wide
+            values = change(values, axis) if along == coordinate else values
         return values
 
-    concerned = [name for name, along in model.along.items() if coordinate in along]
-    arrays = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.arrays.items()}
-    variance = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.variance.items()}
-    weight = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.weight.items()}
-    if lacking:
-        for n in concerned:
-            weight.setdefault(n, spread(np.ones(np.shape(model.arrays[n])), n))
-    return model.with_(
-        arrays=arrays, variance=variance, weight=weight, coordinates={**model.coordinates, coordinate: names}
-    )
+    return {
+        role: {name: along_axes(np.asarray(values), name) for name, values in getattr(model, role).items()}
+        for role in ("arrays", "variance", "weight")
+    }
 
 
 def choose_names(model: LocalModel, coordinate: str, names: Sequence[str], *, all_of_them: bool) -> LocalModel:
@@ -161,16 +166,7 @@ def choose_names(model: LocalModel, coordinate: str, names: Sequence[str], *, al
     if all_of_them and len(wanted) < len(own):
         raise InputError(f"a {model.kind} needs all of its {coordinate}s; {some(set(own) - set(wanted))} is not there.")
     where = np.array([own.index(name) for name in wanted])
-
-    def take(values: Array, name: str) -> Array:
-        for axis, along in enumerate(model.along[name]):
-            values = np.take(values, where, axis=axis) if along == coordinate else values
-        return values
-
-    parts = {
-        role: {name: take(np.asarray(values), name) for name, values in getattr(model, role).items()}
-        for role in ("arrays", "variance", "weight")
-    }
+    parts = _change(model, coordinate, lambda values, axis: np.take(values, where, axis=axis))
     return model.with_(**parts, coordinates={**model.coordinates, coordinate: wanted})
 
 

@@ -7,8 +7,8 @@ numbers. Masked entries were not seen: weight zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -115,25 +115,22 @@ def take_columns(model: object, facts: dict[str, object]) -> tuple[list[str] | N
     return names if fits else None, {**facts, "X": table.to_numpy()}
 
 
-class _Table(Protocol):
-    """What tables of pandas and polars have."""
-
-    columns: Iterable[object]
-
-    def to_numpy(self) -> NDArray[np.generic]: ...
-
-
-class _Arrow(NamedTuple):
-    """A table of pyarrow: its names, and its columns one by one."""
+class Table(NamedTuple):
+    """What tables of pandas, polars and pyarrow have: names of columns, and numbers when they are asked for."""
 
     columns: Sequence[object]
-    arrays: Sequence[ArrayLike]
-
-    def to_numpy(self) -> NDArray[np.generic]:
-        return np.column_stack([np.asarray(column) for column in self.arrays])
+    to_numpy: Callable[[], NDArray[np.generic]]
 
 
-def _numbers(given: _Table, where: str) -> NDArray[np.generic]:
+def table_of(given: Any) -> Table | None:
+    """A table as one that has columns and gives its numbers; None if it is none."""
+    if hasattr(given, "column_names") and hasattr(given, "columns"):
+        return Table(given.column_names, lambda: np.column_stack([np.asarray(column) for column in given.columns]))
+    has_columns = hasattr(given, "columns") and callable(getattr(given, "to_numpy", None))
+    return Table(list(given.columns), given.to_numpy) if has_columns else None
+
+
+def _numbers(given: Table, where: str) -> NDArray[np.generic]:
     """A table's values, or an error that names a column which has others than numbers."""
     values = given.to_numpy()
     if values.dtype.kind == "O":
@@ -145,22 +142,11 @@ def _numbers(given: _Table, where: str) -> NDArray[np.generic]:
     return values
 
 
-def table_of(given: object) -> _Table | None:
-    """A table as one that has columns and gives its numbers; None if it is none."""
-    if not hasattr(given, "columns"):
-        return None
-    if hasattr(given, "column_names"):
-        return cast("_Table", _Arrow(given.column_names, given.columns))
-    return cast("_Table", given) if callable(getattr(given, "to_numpy", None)) else None
-
-
 def _names(given: object) -> list[str] | None:
     """Names of a table's columns; None if there are none, or only numbers."""
     table = table_of(given)
-    if table is None:
-        return None
-    names = list(table.columns)
-    return [str(name) for name in names] if any(isinstance(name, str) for name in names) else None
+    named = table is not None and any(isinstance(name, str) for name in table.columns)
+    return [str(name) for name in table.columns] if table is not None and named else None
 
 
 def stack_arrays(given: Sequence[Any]) -> Stack:

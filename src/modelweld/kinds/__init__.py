@@ -15,16 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from modelweld.errors import InputError, NamesWarning, warn_user
-from modelweld.inputs.feature_names import check_measured, choose_names
+from modelweld.inputs.feature_names import check_measured
 from modelweld.inputs.sets import local_models
 from modelweld.kinds.kind import Kind as Kind
 
 if TYPE_CHECKING:
     from modelweld.inputs.local_model import LocalModel
-    from modelweld.results.fit_result import FitResult
 
 KINDS: dict[str, str | Kind] = {
     "": Kind(),
@@ -102,19 +101,3 @@ def align_again(given: Sequence[object]) -> list[LocalModel]:
     alike = kind.arrange(models)
     name_doubts(kind, models, alike)
     return kind.weigh(alike) if any(model.variance for model in models) else alike
-
-
-def fuse_parameters(
-    fit: FitResult, how: str | None, features: Sequence[str] | None = None, **options: Any
-) -> LocalModel:
-    """Fused parameters of sites that sent models of one kind; what was sent twice counts once.
-
-    With `features`, of these features alone, in this order.
-    """
-    fit = fit.drop_duplicates()
-    kind = kind_of(fit.models)
-    how = kind.default_how(fit) if how is None else how
-    if kind.hows and how not in kind.hows:
-        raise InputError(f"how is one of {list(kind.hows)} for a {kind.name}; found {how!r}.")
-    found = kind.fuse(fit, how, **options)
-    return found if features is None else choose_names(found, "feature", features, all_of_them=not kind.marginal)

@@ -1,4 +1,4 @@
-"""What kinds make fused models of: arrays of all sites, facts they share, and pictures for reports."""
+"""Fused parameters, and what kinds make them of: arrays of all sites, facts they share, pictures for reports."""
 
 from __future__ import annotations
 
@@ -10,10 +10,29 @@ import numpy as np
 
 from modelweld.core.values import Array
 from modelweld.errors import InputError
+from modelweld.inputs.feature_names import choose_names
 from modelweld.inputs.local_model import LocalModel, name_axes
+from modelweld.kinds import kind_of
 
 if TYPE_CHECKING:
     from modelweld.kinds.mixture_components import Components
+    from modelweld.results.fit_result import FitResult
+
+
+def fuse_parameters(
+    fit: FitResult, how: str | None, features: Sequence[str] | None = None, **options: Any
+) -> LocalModel:
+    """Fused parameters of sites that sent models of one kind; what was sent twice counts once.
+
+    With `features`, of these features alone, in this order.
+    """
+    fit = fit.drop_duplicates()
+    kind = kind_of(fit.models)
+    how = kind.default_how(fit) if how is None else how
+    if kind.hows and how not in kind.hows:
+        raise InputError(f"how is one of {list(kind.hows)} for a {kind.name}; found {how!r}.")
+    found = kind.fuse(fit, how, **options)
+    return found if features is None else choose_names(found, "feature", features, all_of_them=not kind.marginal)
 
 
 @dataclass(frozen=True, eq=False)
