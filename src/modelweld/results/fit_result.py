@@ -101,6 +101,10 @@ class FitResult:
         """The same without sites that were excluded for their number, made once; itself where there are none."""
         return self._of_sites(sites_of_usual_size(self))
 
+    def counted(self) -> FitResult:
+        """The same without either."""
+        return self.drop_oversized().drop_duplicates()
+
     def _of_sites(self, stay: Sequence[int]) -> FitResult:
         if len(stay) == len(self.sites):
             return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -28,17 +28,13 @@ from modelweld.results.posterior.intervals import (
 from modelweld.results.posterior.metropolis import affordable_draws, chain_for, is_drawable
 from modelweld.results.posterior.sampler import check_lengths, sample
 from modelweld.results.posterior.sharing_rates import Sharing, conditional_sharing, draw_sharing
-from modelweld.results.without_sites import (
-    Found,
-    atoms_with_oversized,
-    draws_with_oversized,
-    sources_of,
-    with_oversized,
-)
+from modelweld.results.without_sites import sources_of
 from modelweld.threads import on_one_thread
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+
+Some = TypeVar("Some", bound=Intervals)
 
 
 class Inference:
@@ -89,13 +85,12 @@ class Inference:
         name, matching = self._fit.find_set(set_name)
         if how not in (None, "drawn", "fixed", "conditional"):
             raise InputError(f"confidence: how is 'drawn', 'fixed' or 'conditional'; found {how!r}.")
-        fit, few, once = self._fits()
-        if few is not fit or once is not fit:
-            stated = Inference(once if few is fit else few).confidence(name, how, progress=progress)
-            shares = np.concatenate(stated)
-            shares = shares[sources_of(fit, once, name).values] if few is fit else with_oversized(shares, fit)
+        if (counted := self._fit.counted()) is not self._fit:
+            stated = Inference(counted).confidence(name, how, progress=progress)
+            shares = np.append(np.concatenate(stated), 1.0)  # the last: values of oversized sites are singletons
+            shares = shares[sources_of(self._fit, counted, name).values]
             return Confidence(np.split(shares, matching.offsets[1:-1]), stated.how, stated.r_hat)
-        parts = fit.parts(name)
+        parts = self._fit.parts(name)
         with progress_to(progress, "computing confidences"):
             if how == "conditional" or (how is None and not affordable_draws(parts)):
                 boards = track(parts, "computing confidences", len(parts))
@@ -149,11 +144,7 @@ class Inference:
         name, _ = self._fit.find_set(set_name)
 
         def draw() -> Posterior:
-            fit, few, once = self._fits()
-            if few is not fit:
-                return replace(draws_with_oversized(Inference(few).draws(name), fit), fusion=self._fusion)
-            parts = once.parts(name)
-            draws = affordable_draws(parts) or FEWEST_DRAWS
+            draws = affordable_draws(self._fit.counted().parts(name)) or FEWEST_DRAWS
             return self.sample(draws, CHAINS, set_name=name, fixed=False)
 
         return self._fit.cache(("draws", name), draw)
@@ -181,9 +172,9 @@ class Inference:
                [0.  , 0.98, 0.  , 0.02]])
         """
         name, _ = self._fit.find_set(set_name)
-        j, (fit, _, once) = self._fit.site_number(site), self._fits()
-        if once is fit:
-            return conditional(fit.board(name), j)
+        j, once = self._fit.site_number(site), self._fit.drop_duplicates()
+        if once is self._fit:
+            return conditional(once.board(name), j)
         first, own, atoms = self._source(name, j)
         return np.asarray(Inference(once).conditional(first, name)[own][:, [*atoms, -1]])
 
@@ -248,13 +239,12 @@ class Inference:
         # chains run over the canonical order, so that the order of arrival does not matter
         name, matching = self._fit.find_set(set_name)
         check_lengths(draws, chains)
-        fit, few, once = self._fits()
-        if few is not fit or once is not fit:
-            smaller = Inference(once if few is fit else few)
-            posterior = smaller.sample(draws, chains, seed, name, warm_up, fixed, progress=progress)
-            if few is not fit:
-                return replace(draws_with_oversized(posterior, fit), fusion=self._fusion)
-            labels = posterior.labels[..., sources_of(fit, once, name).values]
+        fit, counted = self._fit, self._fit.counted()
+        if counted is not fit:
+            posterior = Inference(counted).sample(draws, chains, seed, name, warm_up, fixed, progress=progress)
+            of = sources_of(fit, counted, name).values
+            singletons = 2 * len(of) + np.arange(len(of))  # names beyond those in use
+            labels = np.where(of < 0, singletons, posterior.labels[..., of])
             return replace(posterior, labels=labels, fusion=self._fusion)
         board, order = fit.canonical_board(name)
         if fixed is False and not is_drawable(board):
@@ -312,11 +302,11 @@ class Inference:
         """
         check_level(level)
         name, _ = self._fit.find_set(set_name)
-        j, (fit, _, once) = self._fit.site_number(site), self._fits()
-        if once is not fit:
+        j, once = self._fit.site_number(site), self._fit.drop_duplicates()
+        if once is not self._fit:
             first, own, _ = self._source(name, j)
             return Inference(once).site(first, level, name).take(own)
-        return site_intervals(fit.board(name), self.draws(name), j, level)
+        return site_intervals(once.board(name), self.draws(name), j, level)
 
     def new_site(self, level: float = 0.9, set_name: str | None = None) -> NewSite:
         """What a site not seen yet would hold: which atoms with which probability, and where its values would lie.
@@ -331,20 +321,14 @@ class Inference:
         """
         return self._of_atoms(new_site, level, set_name)
 
-    def _of_atoms(self, summarise: Callable[..., Found], level: float, set_name: str | None) -> Found:
+    def _of_atoms(self, summarise: Callable[..., Some], level: float, set_name: str | None) -> Some:
         """A summary of every atom; atoms of oversized sites are their own, duplicates count once."""
         check_level(level)
         name, matching = self._fit.find_set(set_name)
-        fit, few, once = self._fits()
-        if few is not fit:
-            return atoms_with_oversized(Inference(few)._of_atoms(summarise, level, name), fit)
-        if once is not fit:
-            return Inference(once)._of_atoms(summarise, level, name).take(sources_of(fit, once, name).atoms)
-        return summarise(fit.board(name), self.draws(name), matching.stacked_labels, level)
-
-    def _fits(self) -> tuple[FitResult, FitResult, FitResult]:
-        """The fit, the fit without oversized sites and the fit without duplicates: the same where there are none."""
-        return self._fit, self._fit.drop_oversized(), self._fit.drop_duplicates()
+        if (counted := self._fit.counted()) is not self._fit:
+            found = Inference(counted)._of_atoms(summarise, level, name)
+            return found.take(sources_of(self._fit, counted, name).atoms)
+        return summarise(self._fit.board(name), self.draws(name), matching.stacked_labels, level)
 
     def _source(self, name: str, j: int) -> tuple[int, Index, Index]:
         """The site of which site j is a duplicate, where its values stand there, and the number of each atom there."""

@@ -23,6 +23,9 @@ from modelweld.results.posterior.drawn_fusions import board_of_draw
 from modelweld.results.posterior.draws import Posterior
 from modelweld.results.posterior.metropolis import is_gaussian
 
+OF_OVERSIZED = {"exists": 1.0, "probability": 0.0}
+"""Probabilities for atoms of oversized sites: they exist, and no other site has them. Where they are is unknown."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Intervals:
@@ -42,11 +45,13 @@ class Intervals:
     level: float
 
     def take(self, rows: Index) -> Self:
-        """The same of some rows, in this order."""
+        """The same of some rows, in this order; -1 is an atom of an oversized site."""
         chosen = copy(self)
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray):
-                object.__setattr__(chosen, name, value[rows])
+                taken = value[rows]
+                taken[rows < 0] = OF_OVERSIZED.get(name, np.nan)
+                object.__setattr__(chosen, name, taken)
         return chosen
 
     def __repr__(self) -> str:
