@@ -102,7 +102,7 @@ def _rows_of_wishart(family: InverseWishart, rows: Array) -> Array:
 
 
 COMPILED: dict[type[Family], _Compiled] = {
-    Rates: _Compiled(RATES, lambda of, k: _side_by_side((k - 1) // 2, *of.gamma)),
+    Rates: _Compiled(RATES, lambda of, k: _side_by_side((k - 1) // 2, *of.prior)),
     Proportions: _Compiled(PROPORTIONS, lambda of, k: _side_by_side((k - 1) // 2, of.successes, of.failures)),
     NormalGamma: _Compiled(NORMAL_GAMMA, lambda of, k: _side_by_side(k // 5, *of.belief)),
     Gaussian: _Compiled(GAUSSIAN, _of_gaussian),
