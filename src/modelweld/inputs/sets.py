@@ -18,13 +18,7 @@ from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Key, Stack, arrays_of, offsets_of
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
-from modelweld.inputs.disagreements import (
-    check_weights,
-    choose_families,
-    compare_stated_units,
-    describe_form,
-    name_plain,
-)
+from modelweld.inputs import disagreements
 from modelweld.inputs.feature_names import align_coordinate
 from modelweld.inputs.local_model import LocalModel
 
@@ -56,7 +50,7 @@ def _choose(families: Families, set_name: str, usable: list[str], first: LocalMo
     else:
         chosen = dict(families)
         if not all(name in usable and isinstance(family, Family) for name, family in families.items()):
-            chosen = choose_families(families, set_name, usable, first)
+            chosen = disagreements.choose_families(families, set_name, usable, first)
     if not chosen:
         raise InputError(
             f"no array decides the matching of set {set_name!r}: arrays that could are {usable or 'none'}; "
@@ -99,7 +93,7 @@ def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matching
         variance = members([m.variance.get(name, np.zeros(np.shape(m.arrays[name]))) for m in sites])
     weighted = any(name in m.weight for m in sites)
     if weighted:
-        check_weights(sites, name)
+        disagreements.check_weights(sites, name)
     if reordered or weighted:
         weight = members([m.weight.get(name, np.ones(np.shape(m.arrays[name]))) for m in sites])
     stack = Stack(
@@ -183,7 +177,7 @@ def local_models(given: Sequence[object]) -> list[LocalModel]:
     """All of them, if all are LocalModels; else an error that says which is none."""
     models = [model for model in given if isinstance(model, LocalModel)]
     if len(models) < len(given):
-        raise InputError(name_plain(given))
+        raise InputError(disagreements.name_plain(given))
     return models
 
 
@@ -196,11 +190,11 @@ def check_models(given: Sequence[object], may_lack: Sequence[str] = ()) -> list[
     ]
     for j, other in enumerate(others, 1):
         if other != form:
-            raise InputError(describe_form(models[0], models[j], models[j].site or str(j)))
+            raise InputError(disagreements.describe_form(models[0], models[j], models[j].site or str(j)))
     return models
 
 
 def check_units(models: Sequence[LocalModel]) -> None:
     """Refuse sites that measure a feature in another unit than the first site that says in which it does."""
     if any("units" in model.facts for model in models):
-        compare_stated_units(models)
+        disagreements.compare_stated_units(models)
