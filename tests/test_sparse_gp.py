@@ -138,7 +138,7 @@ def test_sites_of_different_regions_are_joined(rng):
     assert max(fused.values()) < alone / 2
     assert fused["natural"] == min(fused.values())
     # few atoms expected: points of all regions are matched by their values alone, and averages lie between regions
-    misled = fuse(local)
+    misled = fuse(local, prior=BetaBernoulli())
     assert misled.K < fusion.K
     assert error(misled.model(how="spahm")) > alone
     assert error(misled.model(how="natural")) < 1.1 * fused["natural"]
