@@ -88,9 +88,16 @@ def test_a_variational_mixture_remembers_its_points():
     model = BayesianGaussianMixture(n_components=6, random_state=0, max_iter=500).fit(X)
     local = read(model)
     assert local.facts["counted"]
-    used = model.weights_ > 1e-3
+    used = model.predict_proba(X).sum(0) > 1
     np.testing.assert_allclose(local.arrays["counts"], model.predict_proba(X).sum(0)[used], rtol=0.05, atol=0.5)
     assert np.sum(local.arrays["counts"]) == pytest.approx(len(X), rel=0.01)
+
+
+def test_components_that_a_variational_mixture_has_emptied_are_no_groups():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([atom + rng.normal(size=(60, 4)) for atom in rng.normal(0, 4, (4, 4))])
+    model = BayesianGaussianMixture(n_components=15, random_state=0, max_iter=500).fit(X)
+    assert (model.weights_ > 1e-3).sum() > len(read(model).arrays["means"]) == 4
 
 
 @pytest.mark.parametrize(("D", "share"), [(1, 0.5), (2, 0.5), (3, 1 / 3), (5, 0.2), (20, 0.2)])

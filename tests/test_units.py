@@ -222,7 +222,7 @@ def test_degrees_are_found_by_the_other_features_of_unlike_stations():
 def sites_of(seed):
     """Sites of six features that differ by themselves; some, in some features, as a unit or an order does."""
     rng = np.random.default_rng(seed)
-    J, D = int(rng.integers(3, 30)), 6
+    J, D = int(rng.integers(4, 30)), 6
     mean, deviation = rng.normal(rng.normal(20, 30, D), 5, (J, D)), np.exp(rng.normal(2, 0.3, (J, D)))
     for j in range(int(rng.integers(3))):
         factor, offset, d = (1.8, 32.0, int(rng.integers(1, D))) if j else (np.exp(rng.normal(0, 2)), 0.0, 1)

@@ -16,8 +16,8 @@ from modelweld.kinds.mixture import mixture
 from modelweld.kinds.mixture_components import parameters
 from modelweld.libraries.scaling import name_features
 
-UNUSED = 1e-3
-"""Share of a component (of a point, where points are counted) below which a variational fit has emptied it."""
+FEWEST_POINTS = 1.0
+"""Expected points below which a variational fit has emptied a component; its weight stays that of the prior."""
 
 
 def read_gaussian(
@@ -44,24 +44,25 @@ def read_gaussian(
         Names of the features.
     """
     weights = np.asarray(model.weights_, dtype=np.float64)
+    points = np.asarray(model.mean_precision_ - model.mean_precision_prior_) if _remembers(model) else None
     if X is not None:
         numbers = np.asarray(model.predict_proba(X)).sum(axis=0)
     elif counts is not None:
         numbers = np.asarray(counts, dtype=np.float64)
-    elif n is None and _remembers(model):
-        numbers = np.asarray(model.mean_precision_ - model.mean_precision_prior_, dtype=np.float64)
+    elif n is None and points is not None:
+        numbers = points
     else:
         numbers = weights * (1 if n is None else n)
     if numbers.shape != weights.shape:
         raise InputError(f"counts must be one number per component, {len(weights)}; found shape {numbers.shape}.")
     means = np.asarray(model.means_, dtype=np.float64)
     spreads = _spreads(np.asarray(model.covariances_, dtype=np.float64), model.covariance_type, means.shape)
-    used = weights > UNUSED if _remembers(model) else np.ones(len(weights), dtype=bool)
+    used = np.ones(len(weights), dtype=bool) if points is None else points >= min(FEWEST_POINTS, points.max())
     return mixture(
         means[used],
         spreads[used],
         numbers[used],
-        counted=_remembers(model) or not (n is None and counts is None and X is None),
+        counted=points is not None or not (n is None and counts is None and X is None),
         features=features,
     )
 

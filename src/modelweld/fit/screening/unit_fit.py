@@ -5,7 +5,8 @@ that another unit explains best (X of `fit.screening.units`) are named, converte
 site is named for what another did. Nothing is converted for good: that is for the owner of the data to do.
 
 Taken for feature d, a site's column e has the misfit X(d, e) without any factor. The order of columns that fits best is
-an assignment; a column may move only for a price, so that sites which merely differ stay as they are.
+an assignment; a column may move only for a price, so that sites which merely differ stay as they are, and only between
+features that are unlike at every other site: columns in standard units could be any.
 """
 
 from __future__ import annotations
@@ -156,9 +157,11 @@ def find_swapped(sites: Sites) -> list[Swapped]:
     expected = (at.mean, at.deviation**2 * v_m, np.log(at.deviation), v_s)
     found = []
     for j in suspects:
-        misfit = _misfit(m[j], log_s[j], *(x[j][:, None] for x in expected))
+        every = _misfit(m[:, None], log_s[:, None], *(x[j][:, None] for x in expected))  # (J, D, D)
+        alike = np.fmin.reduce(np.delete(every, j, axis=0)) < MOST_LEFT
         nowhere = np.where(np.eye(D, dtype=bool), 0.0, NOWHERE)  # also for moving from or to what was not seen
-        misfit = np.where(np.isfinite(misfit), np.minimum(misfit, NOWHERE), nowhere)
+        usable = np.isfinite(every[j]) & (np.eye(D, dtype=bool) | ~(alike | alike.T))
+        misfit = np.where(usable, np.minimum(every[j], NOWHERE), nowhere)
         _, order = scipy.optimize.linear_sum_assignment(misfit + price * (1 - np.eye(D)))
         one = Swapped(j, tuple(order.tolist()))
         if one.moved and all(misfit[d, one.order[d]] < MOST_LEFT for d in one.moved):
