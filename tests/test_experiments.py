@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modelweld.fit.search.split_rules import COLLAPSE
 from programs import printed_apart, printed_by
 
 pytestmark = pytest.mark.slow
@@ -29,7 +28,6 @@ def test_strength(tmp_path):
 
 
 PRINTED = [
-    ("strength/guard.py", ["--seeds", 1], [f"| to {COLLAPSE} | 0.99 to 1.0 |"]),
     ("mixtures/run.py", ["--smoke"], ["density"]),
     ("verdicts/families.py", ["--smoke", "--out", "."], ["brier_drawn"]),
     ("hostile/fuzz.py", ["--number", "60", "--out", "record.json"], ["540 inputs, 0 faults"]),  # `make fuzz` has more
@@ -176,7 +174,9 @@ def test_clusters_of_countries(tmp_path):
     printed_by(EXPERIMENTS / "time/countries.py", "--smoke", "--out", tmp_path)
     [[found]] = json.loads((tmp_path / "results.json").read_text())["cells"].values()
     best = found["by members (ceiling)"]["kept"]
-    assert all(0.5 < row["kept"] <= best + 1e-9 for row in found.values())
+    assert all(row["kept"] > 0.5 for row in found.values())
+    once = [row["kept"] for name, row in found.items() if name != "fuse(models)"]  # may join clusters
+    assert all(kept <= best + 1e-9 for kept in once)
 
 
 def test_many_weeks(tmp_path):

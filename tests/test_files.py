@@ -1000,7 +1000,7 @@ def assert_same_fusion(a, b):
             assert bits(getattr(m, name)) == bits(getattr(n, name)), name
         assert (m.kept is None) == (n.kept is None)
         assert m.kept is None or bits(m.kept) == bits(n.kept)
-        for name in ("converged", "engine", "delta", "artefacts", "reasons", "splits", "duplicates", "K"):
+        for name in ("converged", "engine", "delta", "reasons", "splits", "duplicates", "K"):
             assert getattr(m, name) == getattr(n, name), name
         assert {k: bits(v) for k, v in m.values.items()} == {k: bits(v) for k, v in n.values.items()}
         assert list(m.values) == list(n.values)
@@ -1052,14 +1052,12 @@ def test_a_loaded_fusion_goes_on(path):
     assert bits(fusion.parameters().arrays["means"]) == bits(again.parameters().arrays["means"])
 
 
-def test_artefacts_and_copies_come_back(path):
-    from modelweld.fit.search.artefacts import Artefact
+def test_fragments_come_back(path):
     from modelweld.fusion import Fusion
 
     fusion = fusions()["mixtures"]()
     ((name, matching),) = fusion.matchings.items()
-    found = (Artefact(len(matching.counts) - 1, (0, 1), np.float64(2.5)),)
-    fusion = Fusion(fusion._fit.with_(matchings={name: replace(matching, artefacts=found, delta=0.07)}, settings={}))
+    fusion = Fusion(fusion._fit.with_(matchings={name: replace(matching, delta=0.07)}, settings={}))
     assert_same_fusion(fusion, load(save(fusion, path)))
 
 
@@ -1178,7 +1176,6 @@ def test_families_from_a_density_cannot_be_saved(path):
         ({"matchings__0__offsets": "matchings/0/changes"}, "must rise from 0"),
         ({"matchings__0__values__0__tensor": "matchings/0/labels"}, "twice"),
         ({"matchings__0__set": "other", "values": "sites/absent"}, "not there"),
-        ({"matchings__0__artefacts": [{"atom": 99, "made_of": [0], "log_odds": 1}]}, "do not fit together"),
         ({"matchings__0__kept": "matchings/0/history"}, "must not be"),
         ({"matchings": []}, "does not say"),
         ({"matchings__0__delta": -1}, "at least 0"),

@@ -99,36 +99,11 @@ def test_wrong_number_of_dimensions_is_named():
         Gaussian(noise=[1.0, 2.0]).starts(Stack(np.zeros((4, 3)), offsets_of([4])))
 
 
-def test_places_are_those_of_the_model(rng):
-    """A value's density about its atom, and the evidence of values about a place, are those of the family itself."""
-    values, weight = rng.normal(3, 2, (6, 2)), rng.uniform(0.5, 2, (6, 2))
-    variance = rng.uniform(0.1, 0.5, (6, 2))
-    weight[2, 0] = 0.0
-    labels = np.array([0, 0, 0, 1, 1, 2])
-    family = Gaussian(mean=[2.0, 4.0], noise=[0.5, 1.5], spread=[4.0, 9.0], inflation=1.7, origin=[1.0, -1.0])
-    rows = family.rows(values, variance, weight)
-    sums = sum_by_atom(rows, labels)
-    at = family.locate(rows, sums)
-    seen = weight > 0
-    own = np.where(seen, np.array([0.5, 1.5]) / np.where(seen, weight, 1.0) + 1.7 * variance, np.inf)
-    np.testing.assert_array_equal(at.seen, seen)
-    np.testing.assert_allclose(at.precision, 1 / own)
-    np.testing.assert_allclose(np.where(seen, at.values + family.origin, values), values)
-    np.testing.assert_allclose(at.peak, -0.5 * np.where(seen, np.log(2 * np.pi * own), 0.0).sum(1))
-    np.testing.assert_allclose(at.places + family.origin, family.estimate(sums))
-    np.testing.assert_allclose(1 / at.uncertain, 1 / family.spread + sum_by_atom(1 / own, labels))
-    moved = Gaussian(mean=[5.0, 6.0], noise=[0.5, 1.5], spread=[0.3, 0.2], inflation=1.7, origin=[1.0, -1.0])
-    about = at.about(np.array([4.0, 7.0]), np.array([0.3, 0.2]))
-    np.testing.assert_allclose(about.log_evidence(sums), moved.log_evidence(sums))
-
-
 def test_variances_of_full_covariances_are_their_diagonals():
     frame = np.array([[2.0, 0.5], [0.0, 1.0]])
     full = Gaussian(mean=[0.0, 0.0], noise=[1.0, 2.0], spread=[3.0, 4.0], shape="full", frame=frame)
     for found, matrix in zip(full.variances()[:2], full.covariances, strict=True):
         np.testing.assert_allclose(found, np.diagonal(matrix))
-    rows = full.rows(np.zeros((1, 2)))
-    assert full.locate(rows, rows) is None
     assert Gaussian().variances() is None
 
 

@@ -9,7 +9,7 @@ from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from modelweld import Gaussian, LocalModel, fuse, load, read
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_components import resolution
+from modelweld.kinds.mixture_components import error_variances, mean_width
 
 
 def drawn(J, seed, rows=300, D=6, K=12, held=6):
@@ -49,7 +49,7 @@ def test_what_is_made_at_the_centre_does_not_travel(tmp_path):
     fusion = fuse([local, models[1]])
     assert local.variance == {}
     shares = np.asarray(local.arrays["counts"])
-    own = np.diagonal(models[0].covariances_, axis1=1, axis2=2) / np.maximum(100 * shares, 1.0)[:, None]
+    own = error_variances(models[0].covariances_, 100 * shares)
     np.testing.assert_allclose(fusion._fit.models[0].variance["means"], own)
     assert not fusion.parameters().facts["counted"]
     fusion.save(tmp_path / "fusion.safetensors")
@@ -77,7 +77,7 @@ def test_counted_and_bare_sites_fuse_and_give_a_model():
 
 
 def test_a_bare_site_is_added_as_it_would_be_fused():
-    models = [GaussianMixture(4, random_state=0).fit(X) for X, _ in drawn(6, 10, held=4)]
+    models = [GaussianMixture(4, random_state=0).fit(X) for X, _ in drawn(6, 11, held=4)]
     more, whole = fuse(models[:-1]).add(models[-1], site="late"), fuse(models)
     np.testing.assert_allclose(more._fit.models[-1].variance["means"], whole._fit.models[-1].variance["means"])
     assert adjusted_rand_score(np.concatenate(more.labels), np.concatenate(whole.labels)) == 1.0
@@ -100,18 +100,18 @@ def test_components_that_a_variational_mixture_has_emptied_are_no_groups():
     assert (model.weights_ > 1e-3).sum() > len(read(model).arrays["means"]) == 4
 
 
-@pytest.mark.parametrize(("D", "share"), [(1, 0.5), (2, 0.5), (3, 1 / 3), (5, 0.2), (20, 0.2)])
-def test_resolution_is_one_over_the_dimensions_within_bounds(D, share):
-    two = mixture(
-        [np.zeros(D), np.full(D, 9.0)], np.stack([np.full(D, 2.0), np.full(D, 4.0)]), [30.0, 10.0], counted=True
-    )
-    np.testing.assert_allclose(resolution([two]), share * 2.5)
+def test_the_mean_width_is_that_of_all_points():
+    two = mixture([[0.0, 0.0], [9.0, 9.0]], [[2.0, 1.0], [4.0, 1.0]], [30.0, 10.0], counted=True)
+    np.testing.assert_allclose(mean_width([two]), [2.5, 1.0])
 
 
-def test_noise_does_not_fall_below_the_resolution():
-    models = [KMeans(4, n_init=1, random_state=0).fit(X) for X, _ in drawn(8, 12, held=4)]
-    fusion = fuse(models)
-    assert (fusion.diagnosis.family.noise >= resolution(fusion._fit.models) - 1e-12).all()
+@pytest.mark.parametrize(("points", "width"), [(1.0, 0.001), (1.0, 3.0), (200.0, 0.001)])
+def test_a_narrow_component_of_few_points_is_not_believed_to_the_last_digit(points, width):
+    """Its variance is drawn towards that of the site, by three points; a wide one's is not."""
+    found = error_variances(np.array([[width], [1.0]]), np.array([points, 100.0]))
+    mean = (points * width + 100.0) / (points + 100.0)
+    own = max(width, (points * width + 3 * mean) / (points + 3))
+    np.testing.assert_allclose(found[0], own / points)
 
 
 def test_bare_chains_have_standard_errors_where_no_site_counts_frames():

@@ -1,7 +1,4 @@
-"""Numbers of atoms in draws are comparable with `fusion.K`: what is excluded is not counted.
-
-Artefacts, the other kind of what is excluded, are in test_artefacts.py.
-"""
+"""Numbers of atoms in draws are comparable with `fusion.K`: what is excluded is not counted."""
 
 import warnings
 

@@ -220,7 +220,7 @@ def test_mixtures_are_treated_as_their_kind_is():
     assert fused.K == flat.K == 5
     labels = [x for s in range(2) for x in fused.labels(s)]
     assert adjusted_rand(flat.labels, labels) == 1
-    np.testing.assert_allclose(fused.family.resolution, flat.diagnosis.family.resolution)
+    np.testing.assert_allclose(fused.family.width, flat.diagnosis.family.width)
 
 
 def test_families_whose_sums_do_not_say_enough_are_refused():

@@ -10,7 +10,6 @@ from modelweld import BetaBernoulli, Gaussian, Search, fuse
 from modelweld.core.algorithm1 import Run, State
 from modelweld.core.board import Board
 from modelweld.core.plan import Plan
-from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.math.start import noise_shares
@@ -22,28 +21,11 @@ from modelweld.fit.search import moves
 from modelweld.fit.search import starts as search
 from modelweld.fit.search.leave_one_out import leave_out
 from modelweld.fit.search.moves import dissolve
-from modelweld.fit.search.split_rules import believable, certainty
 from modelweld.fit.static_matcher import limits_met
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.results.diagnostics.pair_scan import place
 from modelweld.results.diagnostics.site_warnings import about_shifts, scatter_of_others
 from modelweld.results.fit_result import matching_by_labels
-
-# --- copies (fragments.rules.CERTAIN, .75; COLLAPSE, .42)
-# --------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("apart", "sure", "believed"), [(1.3, 0.69, False), (1.8, 0.82, True)])
-def test_many_fragments_are_believed_from_three_quarters_of_certainty_on(apart, sure, believed):
-    """Ten sites send either of two atoms in two fragments; the nearer the atoms, the less sure a fragment is of its
-    own."""
-    site = np.array([[0.0], [0.0], [apart], [apart]])
-    family = Gaussian(mean=[apart / 2], noise=[1.0], spread=[4.0])
-    board = Board([stack_arrays([site] * 10)], [family], BetaBernoulli(), Fragments(0.25))
-    board.restore((np.tile([0, 0, 1, 1], 10), *board.state()[1:]))
-    assert certainty(board) == pytest.approx(sure, abs=0.02)
-    assert believable(board) is believed
-
 
 # --- gross outliers (robust.GENEROUS, 2; REACH, 3; REACH_DEVIATIONS, 4) -----------------------------------------
 

@@ -23,20 +23,15 @@ import math
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 from mixtures import Mixture, log_likelihood, merged, union
 from modelweld import Fusion, LocalModel, ModelweldWarning, fuse
-from modelweld.core.board import Board
-from modelweld.fit.search import split_rules as rules
-from modelweld.fit.search import starts as search
 from modelweld.kinds.mixture_reduction import reduce_to
 from provenance import keep
 from shared.baselines import kmeans_matching
@@ -151,55 +146,33 @@ def means_only(models: list[Mixture], *, splits: bool = False) -> Fusion:
     return fuse([m.means for m in models], splits=splits)
 
 
-@contextmanager
-def unguarded() -> Iterator[list[float]]:
-    """Believe in copies however many there are; gives what the guard would have judged by."""
-    seen: list[float] = []
-
-    def believed(board: Board) -> bool:
-        seen.append(rules.certainty(board))
-        return True
-
-    with patch.object(search, "believable", believed):
-        yield seen
-
-
 OURS: dict[str, Callable[[list[Mixture]], Fusion]] = {
     "ours": lambda models: fuse(with_standard_errors(models)),
     "ours, means only": means_only,
     "ours, copies": partial(means_only, splits=True),
-}
-SETTINGS: dict[str, Callable[[], Any]] = {
-    "": lambda: nullcontext([]),
-    ", unguarded": unguarded,
 }
 
 
 # ---------------------------------------------------------------- measures
 
 
-def measured(sites: Sites, settings: list[str]) -> dict[str, dict[str, Any]]:
-    """Every method of ours in every setting, with rivals of its size; then the references."""
+def measured(sites: Sites) -> dict[str, dict[str, Any]]:
+    """Every method of ours, with rivals of its size; then the references."""
     parts = union(sites.models)
     rows: dict[str, dict[str, Any]] = {}
     labels: dict[str, np.ndarray] = {}
-    for setting in settings:
-        for method, call in OURS.items():
-            if setting == ", unguarded" and method == "ours, means only":
-                continue  # has no copies to guard
-            name = method + setting
-            with warnings.catch_warnings(record=True) as caught, SETTINGS[setting]() as seen:
-                warnings.simplefilter("always")
-                matching = call(sites.models).matching
-            labels[name] = matching.stacked_labels
-            rows[name] = {
-                "K": matching.K,
-                "aside": len(matching.counts) - matching.K,
-                "size": len(np.unique(matching.stacked_labels)),
-                "delta": matching.delta,
-                **({"certainty": seen[-1]} if seen else {}),
-                "warnings": sorted({w.category.__name__ for w in caught if issubclass(w.category, ModelweldWarning)}),
-            }
+    for name, call in OURS.items():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            matching = call(sites.models).matching
+        labels[name] = matching.stacked_labels
+        rows[name] = {
+            "K": matching.K,
+            "aside": len(matching.counts) - matching.K,
+            "size": len(np.unique(matching.stacked_labels)),
+            "delta": matching.delta,
+            "warnings": sorted({w.category.__name__ for w in caught if issubclass(w.category, ModelweldWarning)}),
+        }
     greedy = {K: reduce_to(*parts, K) for K in {row["size"] for row in rows.values()}}
     score = lambda fused: float(log_likelihood(fused, sites.held_out).mean())  # noqa: E731
     for name, row in rows.items():
@@ -223,7 +196,6 @@ HEADS = {
     "aside": ("set aside", 1),
     "size": ("size", 1),
     "delta": ("delta", 2),
-    "certainty": ("certainty", 2),
     "ours": ("LL", 3),
     "kmeans": ("k-means", 3),
     "runnalls": ("Runnalls", 3),
@@ -272,15 +244,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS), help="default 1 to 5")
     parser.add_argument("--only", choices=list(SETS), help="one of the sets")
     parser.add_argument("--out", type=Path, help="folder for real.md and real.json (default: beside this file)")
-    parser.add_argument("--smoke", action="store_true", help="four sites of digits, one seed, no other settings")
+    parser.add_argument("--smoke", action="store_true", help="four sites of digits, one seed")
     arguments = parser.parse_args()
     out = arguments.out or (Path(tempfile.mkdtemp()) if arguments.smoke else HERE)
     sets = {"digits": partial(digits, J=4, D=6)} if arguments.smoke else SETS
-    seeds, settings = ([1], [""]) if arguments.smoke else (arguments.seeds, list(SETTINGS))
+    seeds = [1] if arguments.smoke else arguments.seeds
     results: Results = {}
     for name, draw in sets.items():
         if arguments.only in (None, name):
-            by_seed = [measured(draw(seed), settings) for seed in seeds]
+            by_seed = [measured(draw(seed)) for seed in seeds]
             results[name] = {method: [rows[method] for rows in by_seed] for method in by_seed[0]}
             print(table({name: results[name]}), flush=True)
             write(results, out, seeds)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
         ModelweldWarning as ModelweldWarning,
         NamesWarning as NamesWarning,
         OutlierWarning as OutlierWarning,
-        OverlapWarning as OverlapWarning,
         DuplicateWarning as DuplicateWarning,
         UnitsWarning as UnitsWarning,
     )
@@ -48,7 +47,6 @@ HOMES = {
         "ModelweldWarning",
         "NamesWarning",
         "OutlierWarning",
-        "OverlapWarning",
         "DuplicateWarning",
         "UnitsWarning",
     ),

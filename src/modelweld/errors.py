@@ -76,10 +76,6 @@ class OutlierWarning(ModelweldWarning):
     """Some values lie so far from all others that they were excluded before the fit."""
 
 
-class OverlapWarning(ModelweldWarning):
-    """Local components overlap too much to tell fragments of one atom from neighbours."""
-
-
 class OversplitWarning(ModelweldWarning):
     """One site sent its atoms in fragments, which the others hold whole."""
 

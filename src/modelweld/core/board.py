@@ -19,12 +19,13 @@ from modelweld.core.family import (
     condition_on,
     learn_from_values,
     log_prior,
+    pools,
     rows_change,
     sum_by_atom,
 )
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.tally import Held, Tally
-from modelweld.core.values import Array, Index, Stack, group_of_values
+from modelweld.core.values import Array, Index, Stack, group_of_values, offsets_of
 from modelweld.progress import track
 
 
@@ -68,12 +69,14 @@ class Board(Tally):
         bound = [condition_on(f, s) for f, s in zip(families, stacks, strict=True)]
         rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(bound, stacks, strict=True)]
         unplaced = np.full(self.offsets[-1], NEW, dtype=np.int64)
+        pooled = [f for f in bound if fragments is not None and len(bound) == 1 and pools(f)]
         super().__init__(
             bound,
             rows,
             group_of_values(self.offsets),
             unplaced if labels is None else labels,
             may_repeat=fragments is not None,
+            statistics=pooled[0].fragment_statistics(stacks[0]) if pooled else None,
         )
         self._score_alone()
 
@@ -96,8 +99,26 @@ class Board(Tally):
     def without_fragments(self) -> Self:
         """Another board with the same matching, in which every group holds an atom once, as here it does."""
         other = self.at(self.labels.copy())
-        other.fragments, other.may_repeat = None, False
+        other.fragments, other.may_repeat, other.statistics = None, False, None
         return other
+
+    def pool(self) -> tuple[Self, Index]:
+        """A board whose values are means of fragments, each group's of an atom it holds; where each value went.
+
+        The board itself where nothing is pooled. Which values are fragments of one is not in doubt on it.
+        """
+        if self.statistics is None:
+            return self, np.arange(len(self.labels))
+        other, K = copy(self), len(self.counts)
+        held, cell = np.unique(self.group * K + self.labels, return_inverse=True)
+        other.group, other.labels = held // K, held % K
+        other.offsets = offsets_of(np.bincount(other.group, minlength=len(self.sizes)))
+        other.stacks = [self.pooling.pool_stack(sum_by_atom(self.statistics, cell), other.offsets)]
+        other.sizes = other.stacks[0].sizes
+        other.fragments, other.may_repeat, other.statistics = None, False, None
+        other._make_rows()
+        other._score_alone()
+        return other, cell
 
     def _make_rows(self) -> None:
         self.rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(self.families, self.stacks, strict=True)]
@@ -152,7 +173,7 @@ class Board(Tally):
     def _choose(self, group: slice, there: Index, held: Held | None) -> Index | None:
         """The best of atoms that are `there`, or NEW, for a group that is in none; None: what it held is as good."""
         scores = self.scores(group, there)
-        atoms = self.best_atoms(scores, there)
+        atoms = self.best_atoms(group, scores, there)
         if held is None:
             return atoms
         old, vacated = held.atoms, self.counts[held.atoms] == 0
@@ -167,16 +188,23 @@ class Board(Tally):
             vacated &= ~repeated
         return np.where((atoms == NEW) & vacated, old, atoms)
 
-    def best_atoms(self, scores: Array, atoms: Index) -> Index:
+    def best_atoms(self, group: slice, scores: Array, atoms: Index) -> Index:
         """Where values that are in no atom belong, by their scores at these atoms: the best of all assignments."""
         L, K = scores.shape
         if self.fragments is not None:
             joining = self.increments[self.counts[atoms]]
-            scores = self.fragments.fragment_scores(scores, scores - joining)
+            gain = scores - joining if self.statistics is None else self._contrasts(group, atoms)
+            scores = self.fragments.fragment_scores(scores, gain)
         choice = best_assignment(scores, self.prior.surcharge(L), self.prior.most_new(L, K))
         best = np.full(L, NEW)
         best[choice != NEW] = atoms[choice[choice != NEW] % max(K, 1)]
         return best
+
+    def _contrasts(self, group: slice, atoms: Index) -> Array:
+        """About what each value of a group scores at each atom as a further fragment that is pooled."""
+        own, sums = self.rows[0][group], self.sums[0][atoms]
+        gain = self.pooling.log_contrast(own, sums)
+        return np.asarray(gain - self.increments[0] - self.singletons[group, None])
 
     def scores(self, group: slice, atoms: Index) -> Array:
         """Log score of each value of a group at each atom, minus that of a new atom: (L, K)."""
@@ -194,22 +222,24 @@ class Board(Tally):
         held[known] = self.counts[places[known]]
         opened = int((held == 0).sum())
         value = float(self.increments[held].sum() - self.prior.surcharge(len(atoms))[:opened].sum())
+        pooled = None if self.statistics is None else self.pool_rows(group, where, len(places))[0]
         for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
             before = np.zeros((len(places), rows.shape[1]))
             before[held > 0] = sums[places[held > 0]]
-            after = before.copy()
-            np.add.at(after, where, align_sign(family, rows[group], before[where]))
+            after = before.copy() if pooled is None else before + pooled
+            if pooled is None:
+                np.add.at(after, where, align_sign(family, rows[group], before[where]))
             value += float((family.log_evidence(after) - family.log_evidence(before)).sum())
         return value if self.fragments is None else value + self.fragments.log_prob(fragments)
 
     def objective_by_atom(self, labels: Index, slots: int) -> Array:
         """What each atom adds to the objective when values are at these labels; zero where a slot is empty."""
         groups = len(self.sizes)
-        held, fragments = np.unique(labels * groups + self.group, return_counts=True)
+        held, cell, fragments = np.unique(labels * groups + self.group, return_inverse=True, return_counts=True)
         atom = held // groups
         value = np.concatenate([[0.0], np.cumsum(self.increments)])[np.bincount(atom, minlength=slots)]
-        for family, rows in zip(self.families, self.rows, strict=True):
-            value = value + family.log_evidence(sum_by_atom(rows, labels, slots))
+        for family, rows in zip(self.families, self.pool_rows(slice(None), cell, len(held)), strict=True):
+            value = value + family.log_evidence(sum_by_atom(rows, atom, slots))
         # the log prior of delta is the same whatever the matching: it cancels between a whole and its parts
         return (
             value
@@ -223,13 +253,21 @@ class Board(Tally):
         if self.fragments is not None:
             self.fragments = self.fragments.learn(self.fragments_held())
         self.families = [
-            learn_from_values(f, s, self.labels, sums)
-            for f, s, sums in zip(self.families, self.stacks, self.sums, strict=True)
+            self._learn_family(*given) for given in zip(self.families, self.stacks, self.sums, strict=True)
         ]
         if self.rows_change:
             self._make_rows()
             self.recount()
         self._score_alone()
+
+    def _learn_family(self, family: Family, stack: Stack, sums: Array) -> Family:
+        """Hyperparameters of a family given the matching: from means of fragments where these are pooled."""
+        if self.statistics is None:
+            return learn_from_values(family, stack, self.labels, sums)
+        held, cell = np.unique(self.labels * len(self.sizes) + self.group, return_inverse=True)
+        statistics = sum_by_atom(self.statistics, cell)
+        pooling = self.pooling.learn_fragments(statistics)
+        return learn_from_values(pooling, pooling.pool_stack(statistics, self.offsets), held // len(self.sizes), sums)
 
     def objective(self) -> float:
         """Log probability of the matching plus the log evidences of its atoms, plus log priors of what was learned."""

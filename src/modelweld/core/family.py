@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from typing import ClassVar, Self, TypeVar
+from typing import ClassVar, Self, TypeGuard, TypeVar
 
 import numpy as np
 import scipy
@@ -137,6 +137,46 @@ class Unites(Capability):
         raise NotImplementedError
 
 
+class Pools(Capability, Family):
+    """Families in which a group's fragments of an atom are one value of it: their mean, and contrasts among themselves.
+
+    Where they do not, fragments are values like any others, and their rows are added.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Gaussian(), Pools)
+    True
+    """
+
+    @property
+    def pools(self) -> bool:
+        """Whether this is so with the present settings."""
+        return True
+
+    def fragment_statistics(self, stack: Stack) -> Array:
+        """What adds up over the fragments of one group (N, s); it does not depend on hyperparameters."""
+        raise NotImplementedError
+
+    def pool_fragments(self, statistics: Array) -> Array:
+        """Rows (C, k) of the means of fragments with these summed statistics, the evidence of their contrasts with
+        them.
+        """
+        raise NotImplementedError
+
+    def pool_stack(self, statistics: Array, offsets: Index) -> Stack:
+        """These means as values."""
+        raise NotImplementedError
+
+    def learn_fragments(self, statistics: Array) -> Self:
+        """With the variance of fragments that suits these (C, s); never lowers the evidence."""
+        raise NotImplementedError
+
+    def log_contrast(self, own: Array, sums: Array) -> Array:
+        """About what each value (L, k) adds as a further fragment, the others being where each atom (K, k) is."""
+        raise NotImplementedError
+
+
 class Signless(Capability):
     """Families of values of which v and -v are one. Rows are turned to agree with the sums that they are added to.
 
@@ -231,6 +271,11 @@ class HasStarts(Capability):
     def starts(self, stack: Stack) -> list[Self]:
         """Families to start from; the best objective wins."""
         raise NotImplementedError
+
+
+def pools(family: Family) -> TypeGuard[Pools]:
+    """Whether a group's fragments of an atom are pooled."""
+    return isinstance(family, Pools) and family.pools
 
 
 def find_misfit(family: Family, stack: Stack) -> tuple[int, str] | None:

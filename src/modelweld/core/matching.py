@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,35 +14,6 @@ from modelweld.core.algorithm1 import AnyBoard, Run
 from modelweld.core.family import Family
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Flags, Index, Key, SetValues, group_of_values, offsets_of
-
-
-class Artefact(NamedTuple):
-    """An atom that is none: the atoms it is made of (one: its shadow; two: a blend), and the log odds of that."""
-
-    atom: int
-    made_of: tuple[int, ...]
-    log_odds: float
-
-    @property
-    def probability(self) -> float:
-        """That it is no atom."""
-        return float(1 / (1 + np.exp(-self.log_odds)))
-
-    @property
-    def is_fragment(self) -> bool:
-        """Whether it is a fragment of one atom, and no mixture."""
-        return len(self.made_of) == 1
-
-    @property
-    def sentence(self) -> str:
-        """In plain words."""
-        if self.is_fragment:
-            return f"looks like a fragment of atom {self.made_of[0]}, far from its middle"
-        return f"looks like a mixture of atoms {self.made_of[0]} and {self.made_of[1]}"
-
-    def renumber(self, rank: Index) -> Artefact:
-        """The same, atom k being called ``rank[k]``."""
-        return Artefact(int(rank[self.atom]), tuple(sorted(int(rank[k]) for k in self.made_of)), self.log_odds)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,8 +48,6 @@ class Matching:
         What did the sweeps: "numpy", "sparse", "compiled", or the name of a baseline.
     delta : float
         Learned share of fragments beyond the first; zero where every site holds an atom once.
-    artefacts : tuple of Artefact
-        Atoms that are fragments or mixtures of others: the last ones that were fitted, and excluded.
     kept : bool array (N,) or None
         Which local parameters were fitted, or are labelled like one that was; the others are gross outliers, of shifted
         sites, or say nothing. None if nothing was excluded and nobody looked for outliers.
@@ -110,7 +78,6 @@ class Matching:
     converged: bool
     engine: str
     delta: float = 0.0
-    artefacts: tuple[Artefact, ...] = ()
     kept: NDArray[np.bool_] | None = None
     reasons: tuple[str, ...] = ()
     screened: bool = False
@@ -148,7 +115,7 @@ class Matching:
     @property
     def K(self) -> int:
         """Number of groups that any site has: all atoms but those that are excluded."""
-        return self.atoms_fitted - len(self.artefacts)
+        return self.atoms_fitted
 
     @property
     def shared(self) -> int:
@@ -157,7 +124,7 @@ class Matching:
 
     @cached_property
     def excluded(self) -> Index:
-        """Rows whose atom is excluded: an artefact, a gross outlier, or of a shifted site.
+        """Rows whose atom is excluded: a gross outlier, or of a shifted site.
 
         It stays among `values` and `counts`, after the K others.
         """
@@ -186,15 +153,12 @@ class Matching:
         at = {j: i for i, j in enumerate(stay)}
         rows = np.isin(group_of_values(self.offsets), stay)
         atoms, labels = np.unique(self.stacked_labels[rows], return_inverse=True)
-        rank = np.full(len(self.counts), -1)
-        rank[atoms] = np.arange(len(atoms))
         return replace(
             self,
             stacked_labels=labels,
             offsets=offsets_of(np.diff(self.offsets)[list(stay)]),
             counts=self.presence[list(stay)][:, atoms].sum(0),
             values={name: values[atoms] for name, values in self.values.items()},
-            artefacts=tuple(one.renumber(rank) for one in self.artefacts),
             kept=None if self.kept is None else self.kept[rows],
             duplicates=self.duplicates and {at[j]: at[first] for j, first in self.duplicates.items() if j in at},
         )
@@ -207,14 +171,10 @@ def make_matching(
     order: Index,
     offsets: Index,
     objective: float,
-    found: Sequence[Artefact] = (),
 ) -> Matching:
     """The board's matching; value i of the board is value ``order[i]`` as it was given."""
     values = board.estimates()
     number = by_count(board.counts, values[0])
-    if found:
-        last = np.isin(number, [artefact.atom for artefact in found])
-        number = np.concatenate([number[~last], number[last]])
     rank = ranks(number)
     labels = np.empty(len(order), dtype=np.int64)
     labels[order] = rank[board.labels]
@@ -231,7 +191,6 @@ def make_matching(
         converged=progress.converged,
         engine=board.engine,
         delta=board.delta,
-        artefacts=tuple(artefact.renumber(rank) for artefact in found),
     )
 
 

@@ -187,10 +187,6 @@ PRIOR_EXTRA, PRIOR_HELD = 0.5, 9.5
 """Beta(1.5, 10.5) prior of delta, whose mode given the fragments is (extra + .5) / (N + 10): few fragments, never
 none."""
 
-LARGEST_SHARE = 0.15
-"""Above this, local components overlap too much to tell fragments from neighbours: fragments are then not believed
-in."""
-
 
 @dataclass(frozen=True)
 class Fragments:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 
 from modelweld.core.algorithm1 import NEW
-from modelweld.core.family import Family, align_sign, gather, is_signless, log_predictive
+from modelweld.core.family import Family, Pools, align_sign, gather, is_signless, log_predictive, sum_by_atom
 from modelweld.core.values import Array, Index
 
 
@@ -45,6 +45,9 @@ class Tally:
         How many groups each value stands for, where it is itself a sum of values (an atom of a shard); default one.
     may_repeat : bool
         Whether values that are put or taken together may share an atom, as fragments of it.
+    statistics : array (N, s), optional
+        Of fragments that are pooled (`core.family.Pools`), where there is one array; all fragments of a group are then
+        put and taken together.
     room : bool
         Whether to keep a slot for every value, so that opening atoms fills vacant slots instead of making more.
 
@@ -77,9 +80,10 @@ class Tally:
         *,
         holds: Index | None = None,
         may_repeat: bool = False,
+        statistics: Array | None = None,
         room: bool = False,
     ) -> None:
-        self.families, self.rows = list(families), list(rows)
+        self.families, self.rows, self.statistics = list(families), list(rows), statistics
         self.group, self.holds, self.may_repeat, self.room = group, holds, may_repeat, room
         self.labels = labels
         self.recount()
@@ -91,6 +95,7 @@ class Tally:
         """Atoms that may be joined and nothing else: of their values the sums of rows alone are known."""
         tally = Tally.__new__(Tally)  # there are no rows to be added
         tally.families, tally.rows, tally.sums = list(families), [s[:0] for s in sums], list(sums)
+        tally.statistics = None
         tally.group, tally.holds, tally.may_repeat, tally.room = group, None, False, False
         tally.labels, tally.counts = labels, counts
         return tally
@@ -103,14 +108,37 @@ class Tally:
         self.labels[placed] = numbers
         slots = len(self.labels) if self.room else len(atoms)
         groups = int(self.group.max(initial=0)) + 1
-        held, first = np.unique(numbers * groups + self.group[placed], return_index=True)
+        held, first, cell = np.unique(numbers * groups + self.group[placed], return_index=True, return_inverse=True)
         if self.holds is None:
             self.counts = np.bincount(held // groups, minlength=slots)
         else:
             self.counts = np.zeros(slots, dtype=np.int64)
             np.add.at(self.counts, held // groups, self.holds[placed[first]])
+        if self.statistics is not None:
+            self.sums = [sum_by_atom(self.pool_rows(placed, cell, len(held))[0], held // groups, slots)]
+            return
         pairs = [gather(f, rows, self.labels, slots) for f, rows in zip(self.families, self.rows, strict=True)]
         self.rows, self.sums = [rows for rows, _ in pairs], [sums for _, sums in pairs]
+
+    @property
+    def pooling(self) -> Pools:
+        """The family that pools fragments, where there are statistics of them."""
+        return cast("Pools", self.families[0])
+
+    def pool_rows(self, values: Index | slice, cell: Index, number: int) -> list[Array]:
+        """Rows (C, k) of cells, each of the fragments that one group has of one atom; values are in these cells."""
+        found = [sum_by_atom(rows[values], cell, number) for rows in self.rows]
+        if self.statistics is not None and number < len(cell):
+            several = np.flatnonzero(np.bincount(cell, minlength=number) > 1)
+            pooled = sum_by_atom(self.statistics[values], cell, number)[several]
+            found[0][several] = self.pooling.pool_fragments(pooled)
+        return found
+
+    def sum_cells(self, labels: Index, slots: int) -> list[Array]:
+        """Sums (K, k) of the rows of atoms when values are at these labels, fragments pooled."""
+        groups = int(self.group.max(initial=0)) + 1
+        held, cell = np.unique(labels * groups + self.group, return_inverse=True)
+        return [sum_by_atom(rows, held // groups, slots) for rows in self.pool_rows(slice(None), cell, len(held))]
 
     def fragments_held(self) -> Index:
         """In how many fragments each (atom, group) is held, one number per pair."""
@@ -148,7 +176,7 @@ class Tally:
         Not `counted` are fragments of atoms that their group still holds in others.
         """
         atoms = self.labels[values]
-        self.shift(atoms, [rows[values] for rows in self.rows], -1, self._groups(values, counted))
+        self._shift_cells(values, -1, counted)
         vacant = atoms[self.counts[atoms] == 0]
         for sums in self.sums:
             sums[vacant] = 0.0  # not even rounding is left
@@ -159,7 +187,7 @@ class Tally:
         for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
             if is_signless(family):
                 rows[values] = align_sign(family, rows[values], sums[atoms])
-        self.shift(atoms, [rows[values] for rows in self.rows], +1, self._groups(values, counted))
+        self._shift_cells(values, +1, counted)
 
     def put_back(self, held: Held) -> None:
         """Undo `take` of values that were remembered before it."""
@@ -168,21 +196,25 @@ class Tally:
         for sums, before in zip(self.sums, held.sums, strict=True):
             sums[held.atoms] = before
 
+    def _shift_cells(self, values: Index | slice, sign: int, counted: bool) -> None:
+        """Add values to their atoms or take them away, those of one atom together."""
+        atoms, groups = self.labels[values], self._groups(values, counted)
+        if not self.may_repeat:
+            self.shift(atoms, [rows[values] for rows in self.rows], sign, groups)
+            return
+        distinct, first, where = np.unique(atoms, return_index=True, return_inverse=True)
+        rows = self.pool_rows(values, where, len(distinct))
+        self.shift(distinct, rows, sign, groups if isinstance(groups, int) else groups[first])
+
     def _groups(self, values: Index | slice, counted: bool) -> Index | int:
         """How many groups values stand for."""
         return 0 if not counted else 1 if self.holds is None else self.holds[values]
 
     def shift(self, atoms: Index, rows: Sequence[Array], sign: int, groups: Index | int = 1) -> None:
-        """Add rows, of one group or of so many `groups` each, to atoms, or take them away; labels do not follow."""
-        if not self.may_repeat:
-            self.counts[atoms] += sign * groups
-            for sums, own in zip(self.sums, rows, strict=True):
-                sums[atoms] += sign * own
-            return
-        distinct, first = np.unique(atoms, return_index=True)
-        self.counts[distinct] += sign * (groups if isinstance(groups, int) else groups[first])
+        """Add rows, of one group or of so many `groups` each, to different atoms, or take them away."""
+        self.counts[atoms] += sign * groups
         for sums, own in zip(self.sums, rows, strict=True):
-            np.add.at(sums, atoms, sign * own)
+            sums[atoms] += sign * own
 
     def open(self, atoms: Index) -> Index:
         """These atoms with vacant slots where they are NEW; without `room`, slots vacated before stay as they are."""

@@ -6,8 +6,7 @@ A family that lacks a capability gets the answer that stands in that function. W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -118,36 +117,6 @@ class Variances(NamedTuple):
     inflation: float = 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class Location:
-    """Where values and atoms lie, both measured from one origin; dimensions are independent.
-
-    Attributes
-    ----------
-    values, seen : arrays (N, D)
-        Places of values; 1 where they were seen, else 0.
-    precision : array (N, D)
-        One over the variance of a value about its atom, its own standard error included; zero where it was not seen.
-    peak : array (N,)
-        Log density of a value at the place where it is.
-    places, uncertain : arrays (K, D)
-        Posterior means and variances of the atoms.
-    noise : array (D,)
-        Variance of a value of weight one about its atom.
-    about : function (place, spread)
-        The family of atoms that lie about a place (D,), with a variance (D,), instead of where all atoms lie.
-    """
-
-    values: Array
-    seen: Array
-    precision: Array
-    peak: Array
-    places: Array
-    uncertain: Array
-    noise: Array
-    about: Callable[[Array, Array], Family]
-
-
 class HasPlaces(Capability):
     """Families of real values that scatter about a place, so that one can be far from others.
 
@@ -169,10 +138,6 @@ class HasPlaces(Capability):
         """How far values lie from their atom and atoms from each other, per dimension; None: not known yet."""
         return None
 
-    def locate(self, rows: Array, sums: Array) -> Location | None:
-        """Places of the values behind rows (N, k) and of atoms (K, k), if dimensions are independent; else None."""
-        return None
-
 
 def has_places(family: Family) -> bool:
     """Whether values are real numbers that scatter about a place."""
@@ -182,11 +147,6 @@ def has_places(family: Family) -> bool:
 def variances_of(family: Family) -> Variances | None:
     """How far values lie from their atom and atoms from each other; None: there is no such thing."""
     return family.variances() if isinstance(family, HasPlaces) and family.has_places else None
-
-
-def locate(family: Family, rows: Array, sums: Array) -> Location | None:
-    """Places of the values behind rows (N, k) and of atoms (K, k); None: there are none."""
-    return family.locate(rows, sums) if isinstance(family, HasPlaces) and family.has_places else None
 
 
 class Embeds(Capability):

@@ -33,7 +33,7 @@ class Factors(Signless, Embeds, Gaussian):
         values.
     shape : {"diagonal", "scalar"}
         Whether noise and spread are learned per dimension or as one number.
-    learning, resolution, floor, squares, near, degrees
+    learning, width, tau, floor, squares, near, degrees
         As in `Gaussian`. Factors have no `mean` and no `origin` but zero, no `frame`, and values come without
         `variance`, so that `inflation` says nothing.
 

@@ -264,7 +264,7 @@ class Drift(Moving, Gaussian):
     ----------
     memory : float
         Correlation time, in units of the times that groups have; learned. Infinite: atoms stand still.
-    mean, noise, spread, shape, learning, inflation, resolution, origin, floor, squares, near, degrees, frame
+    mean, noise, spread, shape, learning, inflation, width, tau, origin, floor, squares, near, degrees, frame
         As in `Gaussian`; shape "full" and the closed forms are not for atoms that move.
 
     Notes
@@ -283,7 +283,7 @@ class Drift(Moving, Gaussian):
     stands_as = Gaussian
     learns = ("mean", "noise", "spread", "memory")
     specificity = 0
-    forgotten = ("resolution",)  # how finely sites of one day are told apart
+    forgotten = ("width", "tau")  # sites of one day hold an atom once
 
     memory: float = np.inf
 

@@ -40,6 +40,7 @@ from numpy.typing import ArrayLike
 from modelweld.core.family import (
     ChecksValues,
     HasHyperprior,
+    Pools,
     ValueLearner,
     sum_by_atom,
     with_fields,
@@ -47,18 +48,17 @@ from modelweld.core.family import (
 from modelweld.core.gaussian import Gaussian as PaperGaussian
 from modelweld.core.gaussian import parts, score_unequal
 from modelweld.core.prior import NoisePrior
-from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import (
     Drawable,
     HasPlaces,
-    Location,
     Moves,
     NamesHyperparameters,
     Sampled,
     Variances,
 )
+from modelweld.families.math import fragments
 from modelweld.families.math.standard_errors import maximise_with_variance
 from modelweld.families.math.start import Look, look, prefer_given
 from modelweld.families.registry import check_choice, check_single, check_sizes, freeze_vectors, register
@@ -105,22 +105,23 @@ NEAR = 0.1
 often (the hardest golden case has eight atoms too many instead of four)."""
 
 
-DEGREES = 4.0
-"""Values that what is known of components' widths is worth. With few sites, few dimensions and components three
-deviations apart, noise otherwise grows until neighbours fall together (ARI .870 at 0, .877 .880 .887 .891 .885 at 1, 2,
-4, 8, 16); with more sites it is all the same."""
+DEGREES, SHARE_OF_WIDTH = 2.0, 0.15
+"""Values that what is known of components' widths is worth, and the share of the width that noise is expected to be."""
+
+FIRST_SHARE, LEAST_SPREAD = 0.5, 0.1
+"""First noise in units of the width, and the first spread in units of the total variance, at least."""
 
 
-def noise_prior_of(first: Look, resolution: Array) -> NoisePrior:
+def noise_prior_of(first: Look, width: Array) -> NoisePrior:
     """What is believed of values after a first look.
 
     Noise may be far below EXPECTED_SHARE where most groups say so, and atoms as hard to tell apart as they look. Where
-    there is a `resolution`, noise is believed to be about that.
+    components have a `width`, noise is believed to be about a share of that.
     """
     share = max(first.shares)
     near = NEAR * min(1.0, 1 / share - 1) / first.typical
-    if np.any(resolution > 0):
-        return NoisePrior(DEGREES * resolution, near, DEGREES)
+    if np.any(width > 0):
+        return NoisePrior(DEGREES * SHARE_OF_WIDTH * width, near, DEGREES)
     return NoisePrior(min(share, EXPECTED_SHARE) * first.total * first.typical, near)
 
 
@@ -139,6 +140,7 @@ class Gaussian(
     Drawable,
     Sampled,
     Moves,
+    Pools,
     PaperGaussian,
     ValueLearner,
 ):
@@ -156,8 +158,11 @@ class Gaussian(
         How hyperparameters are learned: maximum likelihood, the paper's closed forms, or not at all.
     inflation : float
         Factor on the sites' own `variance`: 1 if their standard errors are right.
-    resolution : array or float
-        Noise is at least so much, whatever the likelihood says: how finely sites could tell values apart at all.
+    width : array or float
+        Variance of what values are means of, such as a mixture's components; zero: not known. A site's values of one
+        atom are then taken for fragments of one, which differ among themselves by tau times this.
+    tau : float, optional
+        Variance of fragments in units of the width; what is not given is learned.
     origin, floor, squares, near, degrees, frame : array or float, optional
         Set by `starts` and learning: values are measured from `origin` before they are squared (rounding only); noise
         does not fall below `floor`; `squares`, `near` and `degrees` are what is believed of noise and spread (zero:
@@ -178,7 +183,8 @@ class Gaussian(
     specificity = 1
     moves_as = "Drift"
 
-    resolution: ArrayLike = 0.0
+    width: ArrayLike = 0.0
+    tau: float | None = None
     squares: ArrayLike = 0.0
     near: float = 0.0
     degrees: float = 0.0
@@ -187,11 +193,10 @@ class Gaussian(
     def __post_init__(self) -> None:
         check_choice(self, "shape", ("diagonal", "scalar", "full"))
         check_choice(self, "learning", ("likelihood", "moments", "nothing"))
-        freeze_vectors(self, "mean", "resolution", "origin", "floor", "squares")
+        freeze_vectors(self, "mean", "width", "origin", "floor", "squares")
         freeze_vectors(self, "noise", "spread", positive=True)
         if self.scalar:
             check_single(self, "noise", "spread")
-            object.__setattr__(self, "resolution", np.mean(np.asarray(self.resolution), keepdims=True))
 
     @property
     def covariances(self) -> tuple[Array, Array]:
@@ -205,18 +210,26 @@ class Gaussian(
 
     def starts(self, stack: Stack) -> list[Self]:
         """Origin, floor and all hyperparameters not given, free of units: see `modelweld.families.math.start`."""
-        check_sizes(self, ("mean", "noise", "spread", "resolution"), stack.values.shape[1])
+        check_sizes(self, ("mean", "noise", "spread", "width"), stack.values.shape[1])
         first = self.first_look(stack, self.noise, self.spread)
         scaled = self.with_scale(first.origin, first.total).with_prior_of(first)
         return [
             with_fields(
                 scaled,
                 mean=prefer_given(self.mean, first.origin),
-                noise=np.maximum(prefer_given(self.noise, share * first.total * first.typical), scaled.floor),
-                spread=prefer_given(self.spread, (1 - share) * first.total),
+                noise=np.maximum(prefer_given(self.noise, noise), scaled.floor),
+                spread=prefer_given(self.spread, spread),
+                tau=scaled._tau if scaled.pools else self.tau,
             )
-            for share in first.shares
+            for noise, spread in scaled._first_variances(first)
         ]
+
+    def _first_variances(self, first: Look) -> list[tuple[Array, Array]]:
+        """First noises and spreads: by the widths of components where they are known, else by how close values lie."""
+        if self.pools:
+            noise = FIRST_SHARE * (self._width.mean(keepdims=True) if self.scalar else self._width)
+            return [(noise, np.maximum(first.total - noise, LEAST_SPREAD * first.total))]
+        return [(share * first.total * first.typical, (1 - share) * first.total) for share in first.shares]
 
     def first_look(self, stack: Stack, noise: ArrayLike | None = None, spread: ArrayLike | None = None) -> Look:
         """What values tell before anything is matched."""
@@ -224,7 +237,7 @@ class Gaussian(
 
     def with_scale(self, origin: Array, total: Array) -> Self:
         """The same family for values of this mean and variance, from which the least noise follows."""
-        return with_fields(self, origin=origin, floor=np.maximum(NOISE_FLOOR * total, np.asarray(self.resolution)))
+        return with_fields(self, origin=origin, floor=NOISE_FLOOR * total)
 
     def with_hyperprior(self, stack: Stack) -> Self:
         """The same hyperparameters, with a prior that suits these values."""
@@ -234,7 +247,7 @@ class Gaussian(
         """With the prior that goes with a first look; closed forms and full covariances have none."""
         if self.learning != "likelihood" or self.shape == "full":
             return self
-        return with_fields(self, **noise_prior_of(first, np.asarray(self.resolution))._asdict())
+        return with_fields(self, **noise_prior_of(first, np.asarray(self.width))._asdict())
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
@@ -243,12 +256,9 @@ class Gaussian(
         return super().rows(values, variance, weight)
 
     def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
-        """Normal; where `resolution` holds the noise up, by which values are told apart, as narrow as values lie."""
-        n, W, S, Q, _ = parts(sums)
+        """Normal."""
         _, noise, spread = self.hyperparameters
-        variance = spread / (1 + spread / noise * W)
-        if np.any(self.resolution):
-            variance = variance * _narrowing(n, Q - S * S / np.where(W > 0, W, 1.0), noise, rng)
+        variance = spread / (1 + spread / noise * parts(sums)[1])
         y = self._measure(self.estimate(sums))
         return self._locate(y + np.sqrt(variance) * rng.standard_normal(y.shape))
 
@@ -287,8 +297,47 @@ class Gaussian(
         return stack.variance is not None or self.shape == "full"
 
     def log_prior(self) -> float:
-        """Log density of noise and spread."""
-        return float(self.noise_prior.log_density(*self.hyperparameters).sum())
+        """Log density of noise and spread, and of the variance of fragments where these are pooled."""
+        own = float(self.noise_prior.log_density(*self.hyperparameters).sum())
+        return own + fragments.log_prior_of(self._tau, self._width.size) if self.pools else own
+
+    @property
+    def pools(self) -> bool:
+        """Where the width of what values are means of is known."""
+        return bool(np.any(self.width)) and self.shape != "full"
+
+    @property
+    def _width(self) -> Array:
+        return np.asarray(np.zeros_like(np.asarray(self.origin)) + np.asarray(self.width))
+
+    @property
+    def _tau(self) -> float:
+        return fragments.EXPECTED / self._width.size if self.tau is None else self.tau
+
+    def fragment_statistics(self, stack: Stack) -> Array:
+        """See `modelweld.families.math.fragments`."""
+        return fragments.statistics(self._measure(stack.values), stack, self._width)
+
+    def pool_fragments(self, statistics: Array) -> Array:
+        """Rows of weighted means, with what contrasts among fragments add to the log evidence."""
+        return fragments.pool(statistics, self.inflation / np.asarray(self.noise), self._width, self._tau)
+
+    def pool_stack(self, statistics: Array, offsets: Index) -> Stack:
+        """Weighted means, their variances and weights."""
+        return fragments.pool_stack(statistics, np.asarray(self.origin), offsets)
+
+    def learn_fragments(self, statistics: Array) -> Self:
+        """With the most probable tau."""
+        if self.learning == "nothing":
+            return self
+        return with_fields(self, tau=fragments.best_tau(statistics, self._width, self._tau))
+
+    def log_contrast(self, own: Array, sums: Array) -> Array:
+        """Of one fragment more beside one in the place of the atom."""
+        seen, w, wy, _, _ = parts(own)
+        t = self._tau * self._width
+        some = np.where(w > 0, w, 1.0)
+        return score_unequal(wy / some, seen, np.broadcast_to(t, wy.shape), self._measure(self.estimate(sums)), t)
 
     def variances(self) -> Variances | None:
         """Noise and spread; of full covariances the diagonals."""
@@ -298,23 +347,6 @@ class Gaussian(
             noise, spread = map(np.diagonal, self.covariances)
             return Variances(noise, spread, self.inflation)
         return Variances(np.asarray(self.noise), np.asarray(self.spread), self.inflation)
-
-    def locate(self, rows: Array, sums: Array) -> Location | None:
-        """Places, unless covariances are full: dimensions then depend on each other."""
-        if self.frame is not None:
-            return None
-        seen, w, wy, _, log_w = parts(rows)
-        _, noise, spread = self.hyperparameters
-        return Location(
-            values=wy / np.where(w > 0, w, 1.0),
-            seen=seen,
-            precision=w / noise,
-            peak=0.5 * (log_w - seen * np.log(2 * np.pi * noise)).sum(1),
-            places=self._measure(self.estimate(sums)),
-            uncertain=spread / (1 + spread / noise * parts(sums)[1]),
-            noise=noise,
-            about=lambda place, spread: self.with_hyperparameters(Hyperparameters(place, noise, spread)),
-        )
 
     @staticmethod
     def score_unequal(y: Array, seen: Array, own_variance: Array, mu: Array, extra: Array) -> Array:
@@ -349,28 +381,3 @@ class Gaussian(
     def noise_prior(self) -> NoisePrior:
         """Prior of noise and spread."""
         return NoisePrior(np.asarray(self.squares), self.near, self.degrees)
-
-
-def _narrowing(n: Array, squares: Array, noise: Array, rng: np.random.Generator) -> Array:
-    """Factor (D,) on variances that the noise implies, where values scatter less about their atoms: a draw of it.
-
-    Parameters
-    ----------
-    n, squares : arrays (K, D)
-        Numbers of values, and their weighted squares about the atoms' means.
-    noise : array (D,) or (1,)
-        What the squares would be on average, per degree of freedom.
-    rng : Generator
-        Source of the draw.
-
-    Examples
-    --------
-    >>> n, one = np.full((50, 2), 3.0), np.ones(1)
-    >>> _narrowing(n, np.array([[0.02, 2.0]]), 0.1 * one, np.random.default_rng(0)).round(3)    # 100 degrees of freedom
-    array([0.002, 0.184])
-    >>> _narrowing(n, np.array([[2.0, 20.0]]), 0.01 * one, np.random.default_rng(0))
-    array([1., 1.])
-    """
-    degrees, found = np.maximum(n - 1, 0).sum(0), squares.sum(0) / noise
-    held_up = found < degrees
-    return np.where(held_up, found / rng.chisquare(np.maximum(degrees, 1)), 1.0)

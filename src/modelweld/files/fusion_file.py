@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.family import Family, condition_on, find_misfit, log_predictive, sum_by_atom
-from modelweld.core.matching import Artefact, Matching
+from modelweld.core.matching import Matching
 from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of
 from modelweld.errors import InputError
@@ -174,10 +174,6 @@ def _describe_matching(set_name: str, m: Matching, prefix: str) -> tuple[Entry, 
         "converged": bool(m.converged),
         "engine": m.engine,
         "delta": float(m.delta),
-        "artefacts": [
-            {"atom": int(a.atom), "made_of": [int(k) for k in a.made_of], "log_odds": real(float(a.log_odds))}
-            for a in m.artefacts
-        ],
         "kept": None if m.kept is None else f"{prefix}kept",
         "reasons": list(m.reasons),
         "screened": m.screened,
@@ -260,14 +256,12 @@ def _matching(entry: Entry, ledger: Ledger, J: int) -> Matching:
     offsets = _offsets(ledger, entry["offsets"], N)
     values = {key_of(one["key"]): ledger.reals(one["tensor"], 2) for one in entry["values"]}
     kept = None if entry["kept"] is None else ledger.truths(entry["kept"])
-    artefacts = tuple(Artefact(a["atom"], tuple(a["made_of"]), float(back(a["log_odds"]))) for a in entry["artefacts"])
     fits = (
         len(offsets) == J + 1
         and (N == 0 or (labels.min() >= 0 and labels.max() < K))
         and (counts >= 0).all()
         and all(len(v) == K for v in values.values())
         and (kept is None or (len(kept) == N and int((~kept).sum()) <= K))
-        and all(max(a.atom, *a.made_of) < K for a in artefacts)
         and all(
             0 <= j < J for duplicate in entry.get("duplicates", []) for j in (duplicate["site"], duplicate["first"])
         )
@@ -287,7 +281,6 @@ def _matching(entry: Entry, ledger: Ledger, J: int) -> Matching:
         converged=entry["converged"],
         engine=entry["engine"],
         delta=float(entry["delta"]),
-        artefacts=artefacts,
         kept=kept,
         reasons=tuple(entry["reasons"]),
         screened=entry.get("screened", kept is not None),

@@ -10,11 +10,10 @@ import numpy as np
 
 from modelweld.core import match as paper
 from modelweld.core.algorithm1 import AnyBoard, Run, alternate
-from modelweld.core.board import Board
 from modelweld.core.family import canonical_sign, find_misfit, with_fields
 from modelweld.core.gaussian import Gaussian as PaperGaussian
 from modelweld.core.match import Parts, Refit, Screen, through
-from modelweld.core.matching import Artefact, Matching, make_matching
+from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import MOST_SWEEPS, Auto, Plan
 from modelweld.core.prior import Prior
 from modelweld.core.values import Index, Key, SetValues, check_squares
@@ -26,7 +25,6 @@ from modelweld.fit.engines.sweep_engines import Reference
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.screening import screens
 from modelweld.fit.screening.duplicates import duplicates
-from modelweld.fit.search.artefacts import join_fragments_apart
 from modelweld.fit.search.starts import board_at, run
 
 
@@ -134,9 +132,5 @@ def check(parts: Parts, sites: Sequence[str]) -> None:
 
 
 def finish(board: AnyBoard, progress: Run, names: Sequence[Key], order: Index, offsets: Index) -> Matching:
-    """The matching a user sees: far fragments of atoms joined to them, mixtures of atoms excluded."""
-    whole, found = board, list[Artefact]()
-    if isinstance(board, Board) and board.fragments is not None and (board.fragments_held() > 1).any():
-        whole, found = join_fragments_apart(board)
-    objective = progress.history[-1] if whole is board else whole.objective()
-    return make_matching(whole, progress, names, order, offsets, objective, found)
+    """The matching a user sees."""
+    return make_matching(board, progress, names, order, offsets, progress.history[-1])

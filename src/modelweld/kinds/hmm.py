@@ -44,8 +44,8 @@ from modelweld.kinds.mixture_components import (
     diagonals,
     error_variances,
     feature_mask,
+    mean_width,
     parameters,
-    resolution,
     weight_pairs,
 )
 from modelweld.kinds.mixture_reduction import reduce_to
@@ -190,7 +190,7 @@ class HMM(Kind):
             few = len(models) < MANY and are_merged(models)
             correlated = are_correlated(models) or are_tempered(models)
             beside: dict[Key, Family] = {"covariances": Scatter()} if few or correlated else {}
-            return {"means": Gaussian(resolution=resolution(models)), **beside}
+            return {"means": Gaussian(width=mean_width(models)), **beside}
         return {"symbols": Counts()} if "symbols" in arrays else {"rates": Rates()}
 
     def holds_atoms_once(self, models: Sequence[LocalModel]) -> bool:

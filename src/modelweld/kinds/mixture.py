@@ -25,8 +25,8 @@ from modelweld.kinds.mixture_components import (
     count_bare,
     diagonals,
     error_variances,
+    mean_width,
     parameters,
-    resolution,
     weight_pairs,
 )
 from modelweld.kinds.mixture_fusion import HOWS, default_how, fuse_components
@@ -131,7 +131,7 @@ class Mixture(Kind):
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """Matched by means, distinguished as finely as the components' own widths allow."""
-        return {"means": Gaussian(resolution=resolution(models))}
+        return {"means": Gaussian(width=mean_width(models))}
 
     def default_how(self, fusion: FitResult) -> str:
         """`density`, or `moments`."""

@@ -6,8 +6,7 @@ of its own. So a share stands for so many of NOMINAL_POINTS points. That is made
 written without numbers of points profit too.
 
 Fragments of a component that is cut in two lie about a component's width apart, in one direction, however little sites
-differ. So two means are distinguished only if they differ by more than a share of the components' own width: noise is
-at least `resolution`, a variance component beside what sites differ by.
+differ (`modelweld.families.math.fragments`): `mean_width` is what they are measured by.
 
 K-means and spherical mixtures send one variance for all features. Where these have unlike scales it is that of the
 largest, and far too much for the others: in each feature it counts for no more than the variance of all means there, or
@@ -34,10 +33,9 @@ NOMINAL_POINTS = 100.0
 """Points that a site without numbers is taken to have. Few: with a thousand, fragments of models of 400 frames became
 atoms again."""
 
-NARROWEST, WIDEST = 0.2, 0.5
-"""Bounds of the resolution as a share of the components' variance. Between them it is one over the number of
-dimensions: a cut moves two fragments by about .8 deviations in one direction, so it is the trace that counts. In two
-dimensions a half is best, in six a fifth."""
+BORROWED = 3.0
+"""Points that a site's mean variance is worth beside that of a component which is narrower: one or two points have
+hardly any, and would be believed to the last digit."""
 
 
 def parameters(model: LocalModel) -> Components:
@@ -54,7 +52,9 @@ def diagonals(spreads: Array) -> Array:
 
 def error_variances(spreads: Array, points: Array) -> Array:
     """Squared standard errors (K, D) of the means of components that so many points (K,) stand behind."""
-    return np.asarray(diagonals(spreads) / np.maximum(points, FEWEST_POINTS)[:, None])
+    own, points = diagonals(spreads), np.maximum(points, FEWEST_POINTS)[:, None]
+    lacking = np.maximum((points * own).sum(axis=0) / points.sum() - own, 0.0)
+    return np.asarray((own + BORROWED / (points + BORROWED) * lacking) / points)
 
 
 def weight_pairs(weight: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
@@ -126,14 +126,14 @@ def _widths(spreads: Array, scatter: Array) -> Array:
     return np.asarray(np.minimum(spreads, scatter * np.maximum(1.0, spreads / overall)))
 
 
-def resolution(models: Sequence[LocalModel]) -> Array:
-    """Variance (D,) below which means of components are not distinguished: a share of the sites' mean within-variance.
+def mean_width(models: Sequence[LocalModel]) -> Array:
+    """Variance (D,) of points within components, the mean of all sites.
 
     Examples
     --------
     >>> from modelweld.kinds.mixture import mixture
-    >>> resolution([mixture([[0.0, 0.0], [9.0, 9.0]], [[1.0, 4.0], [3.0, 4.0]], [0.5, 0.5], counted=False)])
-    array([1., 2.])
+    >>> mean_width([mixture([[0.0, 0.0], [9.0, 9.0]], [[1.0, 4.0], [3.0, 4.0]], [0.5, 0.5], counted=False)])
+    array([2., 4.])
     """
     widths, sites, scatter = [], [], _scatter(models)
     for model in models:
@@ -143,5 +143,4 @@ def resolution(models: Sequence[LocalModel]) -> Array:
             sites.append((np.asarray(model.weight.get("means", np.ones(spreads.shape[:2]))) > 0).any(axis=0))
     if not widths:
         return np.zeros(1)
-    width = np.sum(widths, axis=0) / np.maximum(np.sum(sites, axis=0), 1)  # of sites that have measured it
-    return np.asarray(np.clip(1 / len(width), NARROWEST, WIDEST) * width)
+    return np.asarray(np.sum(widths, axis=0) / np.maximum(np.sum(sites, axis=0), 1))  # of sites that have measured it

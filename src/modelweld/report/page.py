@@ -324,12 +324,8 @@ def why(one: Content, found: Content) -> str:
         f"{one['shared']:,} are found at several sites, {everywhere:,} of these at all; {alone:,} at one alone.",
     ]
     if aside["all"]:
-        parts = [
-            (aside["outliers"], "gross outliers, of shifted sites, not seen or repeated, and not fitted"),
-            (aside["artefacts"], f"fragments or mixtures of other {word}s"),
-        ]
-        listed = "; ".join(f"{n:,} {why}" for n, why in parts if n)
-        lines.append(f"{aside['all']:,} are excluded, kept but not counted: {listed}.")
+        why = "gross outliers, of shifted sites, not seen or repeated, and not fitted"
+        lines.append(f"{aside['all']:,} are excluded, kept but not counted: {why}.")
     if one["pieces_number"]:
         lines.append(f"{one['pieces_number']:,} times a site holds a {word} in several fragments.")
     if any(row["symbol"] == "σ" for row in one["fit"]["learned"]):

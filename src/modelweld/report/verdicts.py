@@ -251,11 +251,7 @@ def list_aside(fusion: Fusion, name: str, matching: Matching) -> Content:
             }
             for row, one in zip(matching.excluded.tolist(), aside, strict=False)
         ],
-        "set_aside_number": {
-            "outliers": outliers,
-            "artefacts": int(np.isin(matching.stacked_labels, [a.atom for a in matching.artefacts]).sum()),
-            "all": len(matching.excluded),
-        },
+        "set_aside_number": {"outliers": outliers, "all": len(matching.excluded)},
         "reasons": list(matching.reasons[:NOTED]),
         "fragments": [one.sentence for one in single[:NOTED]],
         "pieces_number": len(single),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.core.board import Board
-from modelweld.core.family import Family, learn_from_values
+from modelweld.core.family import Family, learn_from_values, pools
 from modelweld.core.match import Parts
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
@@ -19,7 +19,17 @@ from modelweld.families import Gaussian
 from modelweld.fit.engines.choice import is_sparse
 from modelweld.fit.engines.sparse_board import SparseBoard
 from modelweld.fit.static_matcher import match
-from modelweld.shards.shard import COPIES, EXCLUDED, About, Shard, Summary, is_compiled, restate, summarise
+from modelweld.shards.shard import (
+    COPIES,
+    EXCLUDED,
+    About,
+    Shard,
+    Summary,
+    is_compiled,
+    pool_sites,
+    restate,
+    summarise,
+)
 from modelweld.threads import blas_threads
 
 
@@ -88,7 +98,11 @@ def fuse_shard(shard: Shard, labels: Index | None, plan: Plan, seed: int) -> tup
 def learn_here(shard: Shard, labels: Index, family: Family) -> Family:
     """What this shard's values teach, as if it were alone."""
     stack, own = shard.select_fitted(labels)
-    return learn_from_values(family, stack, own, restate(shard, labels, family))
+    sums, pooled = restate(shard, labels, family), pool_sites(stack, own, family)
+    if pooled is not None and pools(family):
+        family = family.learn_fragments(pooled[0])
+        stack, own = family.pool_stack(pooled[0], stack.offsets), pooled[1]
+    return learn_from_values(family, stack, own, sums)
 
 
 def propose(

@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from modelweld.core.family import Family, canonical_sign, rows_change, sum_by_atom
+from modelweld.core.family import Family, canonical_sign, pools, rows_change, sum_by_atom
 from modelweld.core.values import (
     Array,
     Index,
@@ -256,8 +256,20 @@ def summary_of(shard: Shard, labels: Index, family: Family) -> Summary:
     return summarise(shard, labels, labels[labels >= 0], family)[1]
 
 
+def pool_sites(stack: Stack, labels: Index, family: Family) -> tuple[Array, Index] | None:
+    """Statistics of what sites hold of atoms, and these atoms, where some hold one in fragments that are pooled."""
+    J = len(stack.sizes)
+    held, cell = np.unique(labels * J + group_of_values(stack.offsets), return_inverse=True)
+    if not pools(family) or len(held) == len(labels):
+        return None
+    return sum_by_atom(family.fragment_statistics(stack), cell.ravel()), held // J
+
+
 def _sums(stack: Stack, labels: Index, K: int, family: Family) -> Array:
-    """Rows added up by atom, some values at a time."""
+    """Rows added up by atom, some values at a time; fragments that are pooled all at once."""
+    pooled = pool_sites(stack, labels, family)
+    if pooled is not None and pools(family):
+        return sum_by_atom(family.pool_fragments(pooled[0]), pooled[1], K)
     block, total = block_size(5 * stack.values.shape[1]), None
     for a in range(0, max(len(labels), 1), block):
         part = slice(a, a + block)

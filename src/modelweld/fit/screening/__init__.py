@@ -1,4 +1,4 @@
-"""What must not decide the fit: outliers before it, shifted sites and artefacts after it.
+"""What must not decide the fit: outliers before it, shifted sites after it.
 
 Internal: docs/public.md says what is not.
 """

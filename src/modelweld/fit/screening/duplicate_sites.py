@@ -91,17 +91,14 @@ def restore_duplicates(matching: Matching, source: Index, offsets: Index) -> Mat
     _, first, labels = np.unique(own, return_index=True, return_inverse=True)
     atom = fitted[first]
     counts = np.bincount(np.unique(np.stack([labels, group_of_values(offsets)]), axis=1)[0])
-    artefact = np.isin(atom, [one.atom for one in matching.artefacts])
-    block = np.where(~kept[first], 3, np.where(artefact, 2, atom >= matching.K))
+    block = np.where(~kept[first], 2, atom >= matching.K)
     number = np.lexsort((*next(iter(matching.values.values()))[atom].T[::-1], -counts, block))
-    rank, now = ranks(number), np.empty(len(matching.counts), dtype=np.int64)
-    now[atom] = rank
+    rank = ranks(number)
     return replace(
         matching,
         stacked_labels=rank[labels],
         offsets=offsets,
         counts=counts[number],
         values={name: values[atom[number]] for name, values in matching.values.items()},
-        artefacts=tuple(artefact.renumber(now) for artefact in matching.artefacts),
         kept=None if matching.kept is None else kept,
     )

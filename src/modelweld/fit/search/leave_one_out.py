@@ -13,7 +13,6 @@ from typing import Self
 import numpy as np
 
 from modelweld.core.board import Board
-from modelweld.core.family import sum_by_atom
 from modelweld.core.values import Array, Index
 
 
@@ -83,12 +82,12 @@ def leave_out(board: Board, first: int, last: int | None = None) -> Without:
     holders = board.counts[atoms] - 1
     alone = np.flatnonzero(holders == 0)
     own, rest = [], []
-    for sums, all_rows in zip(board.sums, board.rows, strict=True):
-        once = len(held) == len(values)
-        mine = all_rows[values[at]] if once else sum_by_atom(all_rows[values], where, len(held))
+    once, where = len(held) == len(values), where.ravel()
+    pooled = [rows[values[at]] for rows in board.rows] if once else board.pool_rows(values, where, len(held))
+    for sums, mine in zip(board.sums, pooled, strict=True):
         left = sums[atoms]
         left -= mine
         left[alone] = 0.0  # where nobody else holds the atom nothing is left, not even rounding
         own.append(mine)
         rest.append(left)
-    return Without(values, site, sites, atoms, where.ravel(), holders, own, rest)
+    return Without(values, site, sites, atoms, where, holders, own, rest)

@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import COMPILED, SMALLEST_RISE, Movable, Run, alternate, is_at
 from modelweld.core.board import Board
-from modelweld.core.family import Family, log_evidence_of_unions, log_predictive, unite
+from modelweld.core.family import Family, log_evidence_of_unions, log_predictive, sum_by_atom, unite
 from modelweld.core.plan import MOST_SWEEPS
 from modelweld.core.prior import Fragments
+from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, blocks
 from modelweld.fit.engines.sparse_board import SparseBoard, join_sparsely
 from modelweld.progress import report_progress
@@ -49,7 +50,7 @@ fragments start from an agglomeration: 32 MB. A reference board with as many ato
 SINGLES_BLOCK = 256
 """Values that are compared with all that come after them at a time."""
 
-HOPELESS = 100.0
+HOPELESS = 20.0
 """Nats: what lowers the objective by more with either of two atoms is not scored again with their union, which is
 more certain of its place than they were. (Where that is wrong, a later round of moves will see it.)"""
 
@@ -131,7 +132,7 @@ class Pairs:
 
     The union has the evidence of both atoms' values and the prior's score for the groups that hold either; where both
     hold a group, r + s fragments stand in place of r and s, which is one factor delta more and one (1 - delta) less
-    (without fragments such atoms cannot be joined).
+    (without fragments such atoms cannot be joined), and are pooled where the family does so.
 
     Attributes
     ----------
@@ -148,6 +149,7 @@ class Pairs:
         np.add.at(self.held_fragments, (self.tally.labels, self.tally.group), 1)
         self.log_ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, 2 * board.sizes.max(initial=0) + 1)))])
         self.held = (self.held_fragments > 0).astype(np.float64)
+        self.cells = None if self.tally.statistics is None else Cells(self.tally, self.held_fragments > 0)
         self.log_rate = np.concatenate([[0.0], np.cumsum(board.increments)])
         self.rises = self._all_rises(single=len(board.labels) == K)
         self.best = self.rises.argmax(1)
@@ -179,6 +181,11 @@ class Pairs:
             )
             rises[part, rest] += gain - self.evidence[part, None]
             rises[rest, part] = rises[part, rest].T
+        if self.cells is not None:
+            group = self.held.argmax(1)
+            a, b = np.nonzero(np.triu(group[:, None] == group, 1))
+            together = self._evidence_with(a, b) + self._prior_of_singles()[a, b]
+            rises[a, b] = rises[b, a] = together
         return rises
 
     def _prior_of_singles(self) -> Array:
@@ -209,13 +216,22 @@ class Pairs:
         gain = -self.evidence[a] - self.evidence[b]
         for family, sums in zip(self.families, self.sums, strict=True):
             gain += log_evidence_of_unions(family, sums, a, b)
+        if self.cells is not None:
+            i, pooled = self.cells.union_rows(a, b)
+            [family], [sums] = self.families, self.sums
+            a, b = a[i], b[i]
+            gain[i] = family.log_evidence(sums[a] + sums[b] + pooled) - self.evidence[a] - self.evidence[b]
         return np.asarray(gain)
 
     def _evidence_of(self, k: int, others: Index) -> tuple[float, Array]:
         """The evidence of an atom that is new, and what is gained when it is joined with `others`."""
         found = np.zeros(len(others) + 1)
         for family, sums in zip(self.families, self.sums, strict=True):
-            found += family.log_evidence(np.concatenate([sums[k : k + 1], unite(family, sums, k, others)]))
+            rows = np.concatenate([sums[k : k + 1], unite(family, sums, k, others)])
+            if self.cells is not None:
+                i, pooled = self.cells.union_rows(np.full(len(others), k), others)
+                rows[i + 1] += pooled
+            found += family.log_evidence(rows)
         return float(found[0]), found[1:] - found[0] - self.evidence[others]
 
     def _prior_with(self, k: int, others: Index) -> Array:
@@ -252,6 +268,8 @@ class Pairs:
         self.held_fragments[a] += self.held_fragments[b]
         self.held[a] = self.held_fragments[a] > 0
         self.tally.join(a, b, int(self.held[a].sum()))
+        if self.cells is not None:
+            self.sums[0][a] += self.cells.join(a, b)
         row = np.maximum(self.rises[a], self.rises[b])
         row[[a, b]] = self.rises[b] = self.rises[:, b] = -np.inf
         near = (row > -HOPELESS).nonzero()[0]
@@ -270,6 +288,52 @@ class Pairs:
         again = lost.nonzero()[0]
         self.best[again] = self.rises[again].argmax(1)
         self.highest[again] = self.rises[again, self.best[again]]
+
+
+class Cells:
+    """What groups hold of atoms, in one fragment or several, where these are pooled.
+
+    Attributes
+    ----------
+    at : int array (K, J)
+        The cell of each atom and group; negative where there is none.
+    statistics, rows : arrays (C, s), (C, k)
+        Summed statistics of the fragments of each cell, and the row that they are pooled to.
+    """
+
+    def __init__(self, tally: Tally, held: NDArray[np.bool_]) -> None:
+        assert tally.statistics is not None
+        self.family = tally.pooling
+        self.at = np.where(held, np.cumsum(held.ravel()).reshape(held.shape) - 1, -1)
+        cell = self.at[tally.labels, tally.group]
+        self.statistics = sum_by_atom(tally.statistics, cell)
+        [self.rows] = tally.pool_rows(slice(None), cell, len(self.statistics))
+
+    def union_rows(self, a: Index, b: Index) -> tuple[Index, Array]:
+        """Which pairs of atoms a and b share groups, and what pooling their fragments there adds to their rows."""
+        pair, group = np.nonzero((self.at[a] >= 0) & (self.at[b] >= 0))
+        if not len(pair):
+            return pair, self.rows[:0]
+        one, other = self.at[a[pair], group], self.at[b[pair], group]
+        pooled = (
+            self.family.pool_fragments(self.statistics[one] + self.statistics[other])
+            - self.rows[one]
+            - self.rows[other]
+        )
+        first = np.flatnonzero(np.diff(pair, prepend=-1))
+        return pair[first], np.add.reduceat(pooled, first, axis=0)
+
+    def join(self, a: int, b: int) -> Array:
+        """Make one atom, a, of two; what pooling adds to their rows."""
+        mine, other = self.at[a].copy(), self.at[b].copy()
+        both = np.flatnonzero((mine >= 0) & (other >= 0))
+        self.at[a], self.at[b] = np.where(mine >= 0, mine, other), -1
+        if not len(both):
+            return np.zeros(self.rows.shape[1])
+        before = self.rows[mine[both]] + self.rows[other[both]]
+        self.statistics[mine[both]] += self.statistics[other[both]]
+        self.rows[mine[both]] = self.family.pool_fragments(self.statistics[mine[both]])
+        return np.asarray((self.rows[mine[both]] - before).sum(0))
 
 
 Rows = Callable[[Array, Array, slice], Array]

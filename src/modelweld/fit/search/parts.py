@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.core.board import Board
-from modelweld.core.family import Conditional, Family, condition_on, is_signless, sum_by_atom
+from modelweld.core.family import Conditional, Family, is_signless
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import BLOCK, Array, Index, Stack, group_of_values
 
@@ -74,11 +74,7 @@ class Parts:
         total: list[Array] = []
         for first, last in self._spans():
             span = slice(self.offsets[first], self.offsets[last])
-            seen = [
-                (condition_on(f, s), s.take(span, s.offsets)) for f, s in zip(self.families, self.stacks, strict=True)
-            ]
-            rows = [family.rows(stack.values, stack.variance, stack.weight) for family, stack in seen]
-            own = [sum_by_atom(r, self.labels[span], len(self.counts)) for r in rows]
+            own = self._part(first, last).sum_cells(self.labels[span], len(self.counts))
             total = [a + b for a, b in zip(total, own, strict=True)] if total else own
         return total
 

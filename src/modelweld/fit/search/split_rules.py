@@ -1,6 +1,6 @@
-"""When fragments are looked for and believed in: few always, many only where they cannot be neighbouring atoms.
+"""Fragments among values without standard errors, and sites that send many of them.
 
-Among values without standard errors atoms are in fragments only where the objective insists. Where sites send atoms in
+Such values are in fragments only where the objective insists. Where sites send atoms in
 fragments, the matching that holds every atom once has an atom for each fragment. The search for fragments starts from
 those atoms, joined at the noise of that matching, which values of different sites taught it: two of one say nothing of
 it. What it takes grows with the number of atoms, however many values there are.
@@ -11,30 +11,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy
 
 from modelweld.core.algorithm1 import Movable, is_same_partition
 from modelweld.core.board import Board
 from modelweld.core.matching import Matching
-from modelweld.core.prior import LARGEST_SHARE, Fragments
+from modelweld.core.prior import Fragments
 from modelweld.core.tally import Tally
 from modelweld.core.values import Index, group_of_values
-from modelweld.errors import Finding, OverlapWarning, OversplitWarning, warn_user
+from modelweld.errors import Finding, OversplitWarning
 from modelweld.fit.search.moves import LARGEST_TABLE, Pairs
-
-CERTAIN, DOUBTFUL_SHARE = 0.75, 0.1
-"""Many fragments are believed in only if at most a tenth of them is less than this sure of its atom. On simulated sites
-that send atoms in fragments they are better from .75 on (experiments/strength/guard.py), in few dimensions as well;
-people's movements, whose components overlap, reach .72."""
-
-COLLAPSE = 0.42
-"""Where more of all values would be second fragments, atoms are not split: everything falls together. Sites of very
-unequal weights that are told too many components come near to that (experiments/right, D=2, Dirichlet(.3): ARI .709 at
-.4, .756 at .42)."""
 
 OVERSPLIT, FEWEST_SECOND = 1.5, 4
 """Fragments per atom, on average, and fragments beyond the first of their atom from which a site is named, if most
 others are not like it. A mixture of eight components that is told two too many has 1.25 and 2: every site has some."""
+
+LARGEST_SHARE = 0.15
+"""Share of second fragments among the values of all others up to which a site that has many is named."""
+
+COLLAPSE = 0.42
+"""Share of second fragments above which everything falls together: atoms that lie closer than their spread says."""
 
 EVIDENT = 10.0
 """Nats by which fragments must raise the objective: atoms that merely overlap raise it by 2 or 3, sites that split
@@ -50,54 +45,27 @@ nothing; at .05 two atoms that forty sites hold side by side lose a hundred nats
 neighbours that overlap stay apart where few atoms are in fragments; at a half they are joined."""
 
 
-def believable(board: Board) -> bool:
-    """Whether the fragments found are few, or at least unmistakable.
-
-    A minority of sites may split as they like: their fragments say nothing of how the others are split.
-    """
-    if board.delta <= LARGEST_SHARE:
-        return True
-    few = board.delta <= COLLAPSE or share_elsewhere(board) <= LARGEST_SHARE
-    return few and certainty(board) >= CERTAIN
-
-
-def warn_overlap(board: Board) -> None:
-    """Say that the fragments found are not believed."""
-    warn_user(
-        f"{board.delta:.0%} of local parameters would be second fragments of an atom of their site: local components "
-        "overlap too much to tell fragments from neighbours, so every site holds an atom once. Fewer components "
-        "there, or more restarts, would help.",
-        OverlapWarning,
-    )
-
-
-def share_elsewhere(board: Board) -> float:
-    """Share of second fragments among the values of all groups but the minority that splits most."""
-    second = _second_fragments(board.labels, board.group, len(board.sizes))
-    return _share(second, board.sizes, _splitting_least(second, board.sizes))
-
-
-def falls_together(board: Board) -> bool:
-    """Whether most groups have so many second fragments that atoms were not split: neighbours were joined."""
-    return share_elsewhere(board) > COLLAPSE
-
-
 def _second_fragments(labels: Index, group: Index, J: int) -> Index:
     """Fragments beyond the first of its atom, of each group."""
     held = np.unique(np.stack([labels, group]), axis=1)[1]
     return np.asarray(np.bincount(group, minlength=J) - np.bincount(held, minlength=J))
 
 
-def _splitting_least(second: Index, sizes: Index) -> Index:
-    """The groups but for the minority with the largest numbers of second fragments; of two groups, the other one."""
-    filled = np.flatnonzero(sizes)
-    minority = max((len(filled) - 1) // 2, 1)
-    return filled[np.argsort(second[filled], kind="stable")][: len(filled) - minority]
-
-
 def _share(second: Index, sizes: Index, groups: Index) -> float:
     """Share of second fragments among the values of some groups."""
     return float(second[groups].sum() / max(sizes[groups].sum(), 1))
+
+
+def falls_together(board: Board) -> bool:
+    """Whether most groups have so many second fragments that atoms were not split: neighbours were joined.
+
+    A minority may split as it likes: its fragments say nothing of how the others are split.
+    """
+    second = _second_fragments(board.labels, board.group, len(board.sizes))
+    filled = np.flatnonzero(board.sizes)
+    minority = max((len(filled) - 1) // 2, 1)
+    least = filled[np.argsort(second[filled], kind="stable")][: len(filled) - minority]
+    return _share(second, board.sizes, least) > COLLAPSE
 
 
 def name_oversplit(matching: Matching, sites: Sequence[str]) -> list[Finding]:
@@ -119,27 +87,6 @@ def name_oversplit(matching: Matching, sites: Sequence[str]) -> list[Finding]:
         )
         for j in np.flatnonzero(split).tolist()
     ]
-
-
-def certainty(board: Board) -> float:
-    """How sure the most doubtful tenth of all fragments is of its atom, at most; 1 where nothing is in fragments.
-
-    A fragment is taken out of its atom and compared with it and all other atoms, all equally probable beforehand.
-    """
-    _, held, fragments = np.unique(
-        np.stack([board.labels, board.group]), axis=1, return_inverse=True, return_counts=True
-    )
-    among = np.flatnonzero(fragments[held.ravel()] > 1)
-    if not len(among):
-        return 1.0
-    rest, atoms, gain = board.copy(), np.arange(len(board.counts)), np.empty((len(among), len(board.counts)))
-    for row, i in enumerate(among[:, None]):
-        before = rest.remember(i)
-        rest.take(i, counted=False)
-        gain[row] = rest.log_predictive(i, atoms)[0]
-        rest.put_back(before)
-    own = gain[np.arange(len(among)), board.labels[among]]
-    return float(np.quantile(np.exp(own - scipy.special.logsumexp(gain, axis=1)), DOUBTFUL_SHARE))
 
 
 def join_fragments(whole: Movable) -> list[Index]:
@@ -169,8 +116,6 @@ def _rise(joined: Tally, whole: Movable) -> float:
 def invites_fragments(joined: Board, whole: Movable) -> bool:
     """Whether joined atoms are insisted on once the share of fragments is learned, and a sweep leaves some in
     fragments.
-
-    Where most sites' values fall together, neighbours were joined, not fragments.
     """
     joined.learn()
     if falls_together(joined) or not insists(joined, whole):

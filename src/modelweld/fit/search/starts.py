@@ -30,14 +30,7 @@ from modelweld.families import Family
 from modelweld.fit.engines.choice import engine_for, engine_of
 from modelweld.fit.engines.sweep_engines import Compiled, Engine
 from modelweld.fit.search.moves import LARGEST_TABLE, PATIENCE, dissolve, merge, merge_and_split
-from modelweld.fit.search.split_rules import (
-    believable,
-    insists,
-    invites_fragments,
-    join_fragments,
-    knows_noise,
-    warn_overlap,
-)
+from modelweld.fit.search.split_rules import falls_together, insists, invites_fragments, join_fragments, knows_noise
 from modelweld.progress import report_progress
 
 LARGEST_IN_FRAGMENTS = 10_000_000
@@ -48,6 +41,10 @@ holds five times as many, 400 MB."""
 DISSOLVED_UP_TO = 100_000
 """Values up to which a compiled job of `search="auto"` dissolves atoms with full patience; beyond, with less in
 proportion, so that the time of that does not grow."""
+
+MANY_FRAGMENTS = 0.4
+"""Share of fragments at which atoms are joined a second time (`KMeans` with three centres too many for four clusters:
+ARI .93 as if few were fragments, .97 so)."""
 
 AnyBoardHere = TypeVar("AnyBoardHere", bound=Movable)
 
@@ -119,7 +116,7 @@ def find_matching(
     rng: np.random.Generator,
     effort: Effort,
 ) -> tuple[Movable, Run]:
-    """The best matching found; in fragments only if they are there and believable.
+    """The best matching found; in fragments only if they are there.
 
     Where fragments were allowed and none is held, that matching is the answer: matchings without fragments are worth
     the same whether fragments are allowed or not, but for a constant, so that no sweep, union or split can raise it.
@@ -129,9 +126,7 @@ def find_matching(
         if not (board.fragments_held() > 1).any():  # then what is best among more matchings is best among these
             whole = board.without_fragments()
             return whole, Run([whole.objective()], progress.changes, progress.converged, cut_short=progress.cut_short)
-        if believable(board):
-            return board, progress
-        warn_overlap(board)
+        return board, progress
     boards = [engine.board(stacks, families, prior) for families in starts]
     return search_from(boards, len(stacks[0].sizes), rng, effort)
 
@@ -162,18 +157,17 @@ def prefer_fragments(
     starts = [Board(stacks, whole.families, whole.prior, Fragments(), labels[at]) for labels in joined]
     rng = rng.spawn(1)[0]  # what follows draws as it would have
     runs = [search_from([b], J, rng, effort) for b in starts if invites_fragments(b, whole)]
-    runs = [run for run in runs if insists(run[0], whole) and knows_noise(run[0])]
-    runs.sort(key=lambda run: -run[0].objective())
-    for board, progress in runs:
-        if believable(board):
-            return board, progress, arranged
-    if runs:
-        warn_overlap(runs[0][0])
-    return None
+    runs = [run for run in runs if insists(run[0], whole) and knows_noise(run[0]) and not falls_together(run[0])]
+    return (*max(runs, key=lambda run: run[0].objective()), arranged) if runs else None
 
 
 def best_agglomerated(boards: Sequence[Board]) -> Board:
-    """The best of boards that were agglomerated; where two come to one matching, only the first is learned from."""
+    """The best of boards that were agglomerated; where two come to one matching, only the first is learned from.
+
+    Where fragments are pooled, the best is agglomerated once more with what it has learned, as if many values were
+    fragments: two atoms that ten sites hold side by side lose thirty nats by being joined where fragments are believed
+    to be few, and hardly any where they are many.
+    """
     best, *others = boards
     agglomerate(best).learn()
     found = [best.labels]
@@ -184,6 +178,13 @@ def best_agglomerated(boards: Sequence[Board]) -> Board:
         found.append(board.labels)
         board.learn()
         best = max(best, board, key=lambda board: board.objective())
+    if best.statistics is None:  # fragments then scatter like values, and overlap with neighbours
+        return best
+    before, value = best.state(), best.objective()
+    best.fragments = Fragments(MANY_FRAGMENTS)
+    agglomerate(best).learn()
+    if best.objective() <= value:
+        best.restore(before)
     return best
 
 

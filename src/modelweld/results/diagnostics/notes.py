@@ -40,7 +40,7 @@ class Fragments:
 
 @dataclass(frozen=True)
 class Excluded:
-    """A parameter that was not fitted, or is more probably a fragment or a mixture of atoms than an atom of its own.
+    """A parameter that was not fitted.
 
     Examples
     --------
@@ -92,8 +92,7 @@ def excluded(fusion: Fusion | FitResult, set_name: str | None = None) -> list[Ex
     []
     """
     matching = fusion.matching if set_name is None else fusion.matchings[set_name]
-    K, artefacts = matching.K, {artefact.atom: artefact for artefact in matching.artefacts}
-    found = []
+    K, found = matching.K, []
     for row in matching.excluded:
         j = int(np.searchsorted(matching.offsets, row, side="right")) - 1
         atom = matching.stacked_labels[row]
@@ -102,9 +101,7 @@ def excluded(fusion: Fusion | FitResult, set_name: str | None = None) -> list[Ex
             own = variances_of(matching.families[name])
             distance += ((values[:K] - values[atom]) ** 2 / (1.0 if own is None else own.noise)).sum(1)
         nearest = int(np.argmin(distance)) if K else None
-        artefact = artefacts.get(int(atom))
-        why = () if artefact is None else (artefact.sentence, artefact.probability)
-        found.append(Excluded(fusion.sites[j], int(row - matching.offsets[j]), nearest, *why))
+        found.append(Excluded(fusion.sites[j], int(row - matching.offsets[j]), nearest))
     return found
 
 

@@ -31,12 +31,15 @@ def conditional(board: Board, j: int) -> Array:
     """P(value of group j -> atom | the other groups' matching, hyperparameters): (L_j, K + 1), last column a new atom.
 
     Without group j, the atoms that it alone holds do not exist: their columns are zero, and the probability of such an
-    atom is in the last column. A group that holds an atom in several fragments is judged one value at a time, given its
-    others. *Conditional*: see `modelweld.Fusion.confidence` for what that leaves out.
+    atom is in the last column. Fragments that are pooled are judged by their mean, as one; where they are not, a group
+    that holds an atom in several is judged one value at a time, given its others. *Conditional*: see
+    `modelweld.Fusion.confidence` for what that leaves out.
     """
-    group = board.values_of(j)
-    judged = _judge_singletons(board, group) if _in_fragments(board, group) else [group]
-    return np.concatenate([assignment_marginals(_scores_of(board, values, group)) for values in judged])
+    pooled, cell = board.pool()
+    group = pooled.values_of(j)
+    judged = _judge_singletons(pooled, group) if _in_fragments(pooled, group) else [group]
+    found = np.concatenate([assignment_marginals(_scores_of(pooled, values, group)) for values in judged])
+    return np.asarray(found[cell[board.values_of(j)] - group.start])
 
 
 def _in_fragments(board: Board, group: slice) -> bool:
@@ -76,13 +79,14 @@ def _scores_of(board: Board, judged: slice, group: slice) -> Array:
 
 def confidences(board: Board) -> list[Array]:
     """Conditional probabilities (L_j,) of the atoms that the values of each group were given."""
+    (board, cell), offsets = board.pool(), board.offsets
     J, K = len(board.sizes), len(board.counts)
     out = leave_out(board, 0, J)
     alone = np.bincount(out.where, minlength=len(out.atoms))[out.where] == 1
     alone &= out.holders[out.where] == 0  # then it is a new atom that it was given
     scores, together = _all_scores(board, out)
     marginals = marginals_of(scores, together, np.where(alone, K, board.labels))
-    return np.split(marginals, board.offsets[1:-1])
+    return np.split(marginals[cell], offsets[1:-1])
 
 
 def _all_scores(board: Board, out: Without) -> tuple[Array, Index]:

@@ -90,7 +90,6 @@ def _at_draw(fit: FitResult, board: Board, rng: np.random.Generator) -> tuple[Ma
         values={key: values[number] for key, values in zip(matching.families, atoms, strict=True)},
         objective=board.objective(),
         engine=DRAWN,
-        artefacts=(),
         kept=None,
     )
     moved: list[Arrays] = [{} for _ in fit.sites]

@@ -22,7 +22,6 @@ from modelweld.core.board import Board
 from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError, ModelweldWarning
-from modelweld.fit.search.artefacts import artefacts
 from modelweld.fit.search.moves import LARGEST_TABLE
 from modelweld.inputs.notebook import html_table
 from modelweld.progress import track
@@ -38,7 +37,7 @@ SPLIT, MERGE, VALUE = range(len(MOVES))
 
 
 def number_of_atoms(board: Board, matching: Matching, labels: Index) -> tuple[int, int]:
-    """How many atoms a draw has by the rules of `Matching.K`, without outliers and artefacts, and how many are shared.
+    """How many atoms a draw has by the rules of `Matching.K`, without outliers, and how many are shared.
 
     `labels` and the board have their values in the order in which they were given.
     """
@@ -46,7 +45,6 @@ def number_of_atoms(board: Board, matching: Matching, labels: Index) -> tuple[in
     J, repeats = len(board.sizes), np.isin(board.group, list(matching.duplicates or ()))
     fitted = ~repeats if matching.kept is None else matching.kept & ~repeats
     held = np.bincount(np.unique(board.labels[fitted] * J + board.group[fitted]) // J, minlength=len(board.counts))
-    held[[artefact.atom for artefact in artefacts(board)]] = 0
     return int((held > 0).sum()), int((held > 1).sum())
 
 

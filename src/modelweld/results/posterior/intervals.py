@@ -184,17 +184,22 @@ def _gaussian(board: Board) -> Gaussian:
 
 
 def site_intervals(board: Board, posterior: Posterior, j: int, level: float) -> Intervals:
-    """True local values of site j: its own, pooled with its atoms' as far as standard errors and noise say."""
+    """True local values of site j: its own, pooled with its atoms' as far as standard errors and noise say.
+
+    Fragments that are pooled keep their distance from their mean, which is what is known better.
+    """
     if board.stacks[0].variance is None:
         raise InputError(
             "a site's own answer differs from what it sent only where sites send standard errors: give LocalModel a "
             "variance, or fitted models their numbers of points."
         )
-    rng, rows = np.random.default_rng(0), board.values_of(j)
-    draws = []
+    rng, values, draws = np.random.default_rng(0), board.values_of(j), []
     for draw in each_draw(board, posterior):
-        mean, variance = true_values(draw, rows)
-        draws.append(mean + np.sqrt(variance) * rng.standard_normal(mean.shape))
+        pooled, cell = draw.pool()
+        rows, at = pooled.values_of(j), cell[values]
+        mean, variance = true_values(pooled, rows)
+        drawn = mean + np.sqrt(variance) * rng.standard_normal(mean.shape)
+        draws.append(drawn[at - rows.start] + draw.stacks[0].values[values] - pooled.stacks[0].values[at])
     return Intervals.of(np.stack(draws), level)
 
 
