@@ -5,7 +5,14 @@ from __future__ import annotations
 LEARNED = (
     *("hospitals", "digits_seeds", "topics", "movements", "countries", "climates", "networks", "signs"),  # real sites
     *("worth", "confidence", "price", "families", "prior", "copies"),  # what to ask, what to choose
-    *("units", "bad_site", "noise", "add_remove", "shards", "paper"),  # accidents, privacy, later, more, replication
+    *(
+        "site_effects",
+        "bad_site",
+        "noise",
+        "add_remove",
+        "shards",
+        "paper",
+    ),  # accidents, privacy, later, more, paper
 )
 """Programs by what they show; `plot_x.py` is called x. One that is not listed stands last."""
 
