@@ -25,15 +25,16 @@ import modelweld
 from families import Sites
 from modelweld import Gaussian, LocalModel, simulate
 from modelweld.core.board import Board
+from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
-from modelweld.fit.screening.shift_estimate import find_shifted
-from modelweld.fit.search.artefacts import artefacts
+from modelweld.fit.effects.effect_starts import scaled_starts, totals_of
+from modelweld.fit.effects.search import find_site_effects
 from modelweld.fit.search.moves import LARGEST_TABLE, merge, split
 from modelweld.fit.search.starts import agglomerate
-from modelweld.fit.static_matcher import default_prior, values_of
+from modelweld.fit.static_matcher import default_prior
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.kinds.mixture import mixture
 from recorded import commit, least_seconds, record
@@ -118,10 +119,9 @@ def page(fusion: modelweld.Fusion) -> object:
         return fusion.report(Path(folder) / "page.html", draws=False)
 
 
-def shifts(J: int) -> Job:
-    fusion, stack = modelweld.fuse(plain(J)), stack_arrays(plain(J))
-    values = values_of({"values": (stack, Gaussian())}, fusion.sites, None)
-    return lambda: find_shifted(fusion.matching, values)
+def effects(J: int) -> Job:
+    matching, stack = modelweld.fuse(plain(J)).matching, stack_arrays(plain(J))
+    return lambda: find_site_effects(stack, Gaussian(), matching, Plan("auto"), scaled_starts(*totals_of(stack)))
 
 
 STAGES: dict[str, tuple[Callable[[int], Job], int]] = {
@@ -134,8 +134,7 @@ STAGES: dict[str, tuple[Callable[[int], Job], int]] = {
     "split": (on_board(split), 50),
     "agglomeration (to 2,000 values)": (on_board(agglomerate), 25),
     "merge": (on_board(merge), 50),
-    "artefacts": (on_board(artefacts), 50),
-    "shifts": (shifts, 50),
+    "site effects (up to 256 sites)": (effects, 50),
     "confidence, others taken for right": (asked(plain, conditional), 50),
     "diagnose": (asked(plain, lambda fusion: fusion.diagnose()), 50),
     "diagnose, standard errors": (asked(with_errors, lambda fusion: fusion.diagnose()), 50),

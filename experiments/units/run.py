@@ -1,12 +1,12 @@
-"""Is a site in other units named, and are clean fusions left in peace? README.md has the figures.
+"""Is a site in other units found, and are clean fusions left in peace? README.md has the figures.
 
-    python experiments/units/run.py [--draws 20] [--smoke] [--out experiments/units]
+    python experiments/units/run.py [--draws 2] [--smoke] [--out experiments/units]
 
 Every site fits a mixture (three diagonal components, counted) or k-means behind a scaler. One feature of one site is
-multiplied by a factor or divided by it; or one site has degrees Fahrenheit where others have Celsius, or the reverse.
-Named is whether this site and feature are found (`screening.units`, which `fuse` asks about the same models), innocent
-whether another one is. Or two columns of one site are exchanged: whether these are named, or anything else is
-(`screening.units`). Clean draws are warned if anything is found.
+multiplied by a factor or divided by it; or one site has degrees Fahrenheit where others have Celsius. Named is whether
+`fusion.site_effects` has this site and feature, factor (or F among C) whether with a scale within a quarter of the true
+one, and innocent whether it has another site. Or two columns of one site are exchanged: whether `fuse` warns of this
+site (`NamesWarning`), and of another. Clean draws are warned if `fuse` reports any effect or order of columns.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from sklearn.preprocessing import StandardScaler
 
 import modelweld
 from modelweld.demo.hospitals import HOSPITALS, load_hospital
-from modelweld.fit.screening.unit_fit import Swapped, find_other_units, find_swapped
-from modelweld.fit.screening.units import Totals, side_by_side
-from modelweld.kinds import kind_of
 
 Table = NDArray[np.float64]
 FACTORS = (7.0, 10.0, 12.0, 25.4, 30.4, 1000.0)
-SITES = (3, 5, 10, 20)
-SWAPS = 3
-"""Pairs of columns that are exchanged at one site, of every draw."""
+SITES = (3, 5, 10)
+NEAR = 1.25
+"""Factor within which a scale is the right one."""
 
 FEWEST_ROWS = 8
 """Rows that a site needs to fit three components."""
+
+FEWEST_COMPARED = 4
+"""Sites from which on an order of columns is looked at."""
 
 APART = 1.0
 """How unlike parts of a table are that are not dealt at random: log odds of a site per deviation along a direction."""
@@ -103,67 +103,50 @@ def draw_sites(number: int, smoke: bool) -> Iterator[tuple[Draw, np.random.Gener
         yield Draw("heart, four hospitals", [X[rng.random(len(X)) < 0.8] for X in complete]), rng
 
 
-def totals(X: Table, model: str) -> Totals:
-    """What is known of a site from its model."""
-    last = KMeans(3, n_init=1, random_state=0)
-    if model == "mixture":
-        last = GaussianMixture(3, covariance_type="diag", reg_covar=1e-2, random_state=0)
-    facts = {"n": len(X)} if model == "mixture" else {}
-    local = modelweld.read(make_pipeline(StandardScaler(), last).fit(X), **facts)
-    found = kind_of([local]).totals(local)
-    assert found is not None
-    return found
-
-
-def plant(draw: Draw, rng: np.random.Generator) -> Iterator[tuple[str, int, int, float, float, bool]]:
-    """What to do to a site's feature: factor and offset, or (last) to those of all other sites instead."""
-    site = int(rng.integers(len(draw.sites)))
-    for factor in FACTORS:
-        feature = int(rng.integers(draw.sites[0].shape[1]))
-        yield "factor", site, feature, factor if rng.random() < 0.5 else 1 / factor, 0.0, False
-    for others in (False, True) if draw.celsius else ():
-        name = "C among F" if others else "F among C"
-        yield name, site, int(rng.choice(draw.celsius)), 1.8, 32.0, others
-
-
-def swapped_among(sites: list[Totals]) -> list[Swapped]:
-    """Sites whose columns seem to be in another order."""
-    compared = side_by_side(sites)
-    return [] if compared is None else find_swapped(compared)
+def ask(sites: list[Table], model: str) -> tuple[list[modelweld.fusion.SiteEffect], set[int]]:
+    """Site effects that a fusion of the sites' models reports, and sites it warns of for the order of columns."""
+    sent = []
+    for X in sites:
+        last = KMeans(3, n_init=1, random_state=0)
+        if model == "mixture":
+            last = GaussianMixture(3, covariance_type="diag", reg_covar=1e-2, random_state=0)
+        facts = {"n": len(X)} if model == "mixture" else {}
+        sent.append(modelweld.read(make_pipeline(StandardScaler(), last).fit(X), **facts))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fusion = modelweld.fuse(sent)
+    said = [str(w.message) for w in caught if issubclass(w.category, modelweld.NamesWarning)]
+    return fusion.site_effects, {j for j in range(len(sites)) if any(f"site '{j}':" in text for text in said)}
 
 
 def measure(draw: Draw, model: str, rng: np.random.Generator, record: dict[str, list[bool]]) -> None:
-    """Look for other units and another order of columns in clean sites and in spoilt ones."""
-    own = np.random.default_rng([19, len(record["clean warned"])])
-    clean = [totals(X, model) for X in draw.sites]
-    record["clean warned"].append(bool(find_other_units(clean) or swapped_among(clean)))
-    for _ in range(SWAPS):
-        site, (d, e) = int(own.integers(len(clean))), own.choice(len(clean[0].mean), 2, False)
-        order = np.arange(len(clean[0].mean))
-        order[[d, e]] = e, d
-        mixed = clean[site]._replace(mean=clean[site].mean[order], deviation=clean[site].deviation[order])
-        found_swaps = swapped_among([mixed if j == site else t for j, t in enumerate(clean)])
-        record["swapped"].append(any(one == Swapped(site, tuple(order.tolist())) for one in found_swaps))
-        record["wrongly so"].append(any(one != Swapped(site, tuple(order.tolist())) for one in found_swaps))
-    for name, site, feature, factor, offset, others in plant(draw, rng):
-        spoilt = []
-        for j, t in enumerate(clean):  # models behind scalers change as their features do
-            assert t.places is not None
-            mean, deviation, places = t.mean.copy(), t.deviation.copy(), t.places.copy()
-            if (j == site) != others:
-                mean[feature] = factor * mean[feature] + offset
-                places[:, feature] = factor * places[:, feature] + offset
-                deviation[feature] *= factor
-            spoilt.append(t._replace(mean=mean, deviation=deviation, places=places))
-        found = {(one.site, one.feature) for one in find_other_units(spoilt)}
-        record[name].append((site, feature) in found)
-        record["innocent"].append(bool(found - {(site, feature)}))
+    """Fuse clean sites, and sites of which one has another unit, or two columns exchanged."""
+    clean_effects, clean_order = ask(draw.sites, model)
+    record["clean warned"].append(bool(clean_effects or clean_order))
+    site, D = int(rng.integers(len(draw.sites))), draw.sites[0].shape[1]
+    units = [("factor", int(rng.integers(D)), factor ** rng.choice([-1, 1]), 0.0) for factor in FACTORS]
+    units += [("F among C", int(d), 1.8, 32.0) for d in draw.celsius[:1]]
+    for name, feature, factor, offset in units:
+        spoilt = [X.copy() for X in draw.sites]
+        spoilt[site][:, feature] = factor * spoilt[site][:, feature] + offset
+        effects, _ = ask(spoilt, model)
+        scales = [e.scale for e in effects if (e.site, e.feature) == (str(site), f"dimension {feature}")]
+        record["named"].append(bool(scales))
+        record[name].append(any(abs(np.log(scale / factor)) < np.log(NEAR) for scale in scales))
+        record["innocent"].append(any(e.site != str(site) for e in effects))
+    d, e = rng.choice(D, 2, False)
+    mixed = [X.copy() for X in draw.sites]
+    mixed[site][:, [d, e]] = mixed[site][:, [e, d]]
+    _, order = ask(mixed, model)
+    if len(draw.sites) >= FEWEST_COMPARED:
+        record["swapped"].append(site in order)
+        record["wrongly so"].append(bool(order - {site}))
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("reproduced"), help="where results.json is written")
     asked = parser.parse_args()
@@ -175,7 +158,7 @@ def main() -> None:
     for draw, rng in draw_sites(1 if asked.smoke else asked.draws, asked.smoke):
         for model in ("mixture", "k-means"):
             measure(draw, model, rng, cells[f"{draw.cell}, {model}"])
-    columns = ("clean warned", "factor", "F among C", "C among F", "innocent", "swapped", "wrongly so")
+    columns = ("clean warned", "named", "factor", "F among C", "innocent", "swapped", "wrongly so")
     print(f"| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for cell, record in cells.items():
         shown = [f"{sum(record[c])} of {len(record[c])}" if record[c] else "" for c in columns]
@@ -186,6 +169,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        main()
+    main()
