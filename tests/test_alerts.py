@@ -8,20 +8,21 @@ import pytest
 
 import modelweld
 from modelweld.cli.messages import spell_options
+from modelweld.core.matching import SiteEffects
 from modelweld.errors import Finding
+from modelweld.fit.effects.words import describe_effects
 from modelweld.fit.screening import duplicate_sites, shared_rows
-from modelweld.fit.screening.unit_fit import OtherUnit, describe, describe_swapped
+from modelweld.fit.screening.swapped_columns import describe_swapped
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of, page_of
 from modelweld.report.text import NOTED
 from modelweld.report.verdicts import sites_named
 
 NAMES = ("north", "O'Hara", 'the "old" one', "a\\b", "x' and site 'north", "age", "Zürich", "3")
-FACTOR = [OtherUnit(0, 0, 100.0, 0.0)]
+FACTOR = SiteEffects(np.zeros((1, 1)), np.log([[100.0]]))
 SENTENCES = {
     "columns": (1, lambda a: describe_swapped(["'age'", "'pressure'"], a)),
-    "units": (1, lambda a: describe(FACTOR, ["'age'"], a)),
-    "units of two": (2, lambda a, b: describe(FACTOR, ["'age'"], a, b)),
+    "units": (1, lambda a: describe_effects(FACTOR, [a], ["'age'"])[0]),
     "duplicates": (3, lambda *names: Finding(duplicate_sites.COINCIDED, None, names)),
     "rows": (2, lambda *names: Finding(shared_rows.SHARED, None, names)),
     "shard": (1, lambda a: f"shard 4: site {a!r}: 1 of 5 values lies far from the others."),
@@ -94,18 +95,13 @@ def test_sites_of_alerts_beyond_those_listed_are_counted_too():
 
 
 @pytest.mark.filterwarnings("ignore::modelweld.ModelweldWarning")
-@pytest.mark.parametrize(("mixed", "others"), [((4,), ()), ((), (2,))])
-def test_the_line_in_a_warning_fuses_without_the_site(mixed, others):
-    sites = mixtures(mixed, others)
+def test_the_line_in_a_warning_fuses_without_the_site():
+    sites = mixtures((4,))
     fusion = modelweld.fuse(sites)
     (reason,) = [text for text in fusion.matching.reasons if "Nothing is" in text]
     line = re.search(r"fusion\.remove\('(.+)', from_scratch=True\)", reason)
     found = fusion.remove(line[1], from_scratch=True)
-    assert line[1] == f"clinic {(*mixed, *others)[0]}"
+    assert line[1] == "clinic 4"
     assert found.objective == modelweld.fuse({name: site for name, site in sites.items() if name != line[1]}).objective
     assert not any("Nothing is" in text for text in found.matching.reasons)
     assert "leave it out, modelweld fuse without its file" in spell_options(reason)
-
-
-def test_of_two_sites_nobody_knows_which_to_leave_out():
-    assert "fusion.remove" not in describe(FACTOR, ["'age'"], "north", "south")

@@ -51,6 +51,7 @@ def test_weights_up_to_the_bound_stay(places, times, bounded):
     assert found == pytest.approx(3.0 * min(times, FAR_MORE))
 
 
+@pytest.mark.filterwarnings("ignore::modelweld.SiteEffectWarning")
 @pytest.mark.parametrize("bad", [2, 6])
 def test_false_weights_do_not_make_atoms_fall_together(bad):
     """Two fifths of the sites may claim a million times the weight: the others' atoms stay apart."""

@@ -298,7 +298,7 @@ def test_a_near_copy_is_counted_once_and_named(jitter, named, J):
 @pytest.mark.parametrize("jitter", [0.0, 0.03, 0.1])
 @pytest.mark.parametrize("shift", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("bad", [2, 9])
-@pytest.mark.filterwarnings("ignore::modelweld.OutlierWarning")  # what is shifted by three deviations is excluded
+@pytest.mark.filterwarnings("ignore::modelweld.SiteEffectWarning")  # what is shifted is corrected
 def test_a_minority_of_noisy_copies_counts_once(jitter, shift, bad):
     """They neither bring the noise down to theirs nor drag atoms along: the others are matched as with one of them."""
     rng = np.random.default_rng(int(100 * jitter) + bad)
@@ -321,6 +321,7 @@ def test_sites_that_know_their_values_well_are_no_copies():
         assert fuse([atoms + rng.normal(0, x, atoms.shape) for x in noise]).matching.duplicates == {}
 
 
+@pytest.mark.filterwarnings("ignore::modelweld.SiteEffectWarning")
 def test_sites_that_all_agree_well_are_no_copies():
     rng = np.random.default_rng(0)
     atoms = rng.normal(0, 4, (6, 3))

@@ -19,7 +19,7 @@ SHIFTED[-1] = SHIFTED[-1] + 5.0
 CALLS = {
     "fuse": (OutlierWarning, lambda: modelweld.fuse([*HONEST, JUNK])),
     "fuse local models": (OutlierWarning, lambda: modelweld.fuse(SITES)),
-    "a shifted site": (OutlierWarning, lambda: modelweld.fuse(SHIFTED)),
+    "a shifted site": (modelweld.SiteEffectWarning, lambda: modelweld.fuse(SHIFTED)),
     "add": (OutlierWarning, lambda: modelweld.fuse(HONEST).add(JUNK)),
     "estimator": (OutlierWarning, lambda: modelweld.SPAHM().fit(np.concatenate([*HONEST, JUNK]), groups=GROUPS)),
     "sweeps": (ConvergenceWarning, lambda: modelweld.fuse(HONEST, search=modelweld.Search("plain", max_sweeps=1))),

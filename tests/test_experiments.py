@@ -32,7 +32,7 @@ PRINTED = [
     ("verdicts/families.py", ["--smoke", "--out", "."], ["brier_drawn"]),
     ("hostile/fuzz.py", ["--number", "60", "--out", "record.json"], ["540 inputs, 0 faults"]),  # `make fuzz` has more
     ("hostile/megabyte.py", ["--limit", 10], ["28 files, 0 slow"]),  # seconds: what is quadratic takes minutes
-    ("units/run.py", ["--smoke"], ["| heart, four hospitals, mixture | 0 of 1 | 6 of 6 |"]),
+    ("units/run.py", ["--smoke"], ["| wine, random, mixture | 0 of 1 | 6 of 6 | 6 of 6 |"]),
     ("families/lacking.py", ["--smoke"], ["30 % lacking", "(n = 2)"]),
 ]
 

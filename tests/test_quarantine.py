@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+import modelweld
 from modelweld import OutlierWarning, fuse
-from modelweld.fit.screening.shift_estimate import find_shifted
-from modelweld.fit.static_matcher import values_of
 from modelweld.results.diagnostics import notes
 from shared import simulate
 
@@ -72,22 +71,17 @@ def test_adding_a_bad_site_changes_nothing_for_the_others():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_site_shifted_as_a_whole_is_set_aside(seed):
+def test_a_site_shifted_as_a_whole_is_corrected(seed):
     drawn = simulate.poisoned("shift", seed=seed)
-    with pytest.warns(OutlierWarning, match="one constant shift"):
+    bad = int(np.flatnonzero(~drawn.honest)[0])
+    with pytest.warns(modelweld.SiteEffectWarning, match=f"site '{bad}'"):
         fusion = fuse(drawn.values)
     honest = fuse([v for v, good in zip(drawn.values, drawn.honest, strict=True) if good])
-    assert fusion.K == honest.K
-    assert fusion.objective == pytest.approx(honest.objective)
-    bad = int(np.flatnonzero(~drawn.honest)[0])
-    assert (fusion.labels[bad] >= fusion.K).all()
-    assert "The whole site is excluded" in fusion.matching.reasons[0]
+    assert fusion.matching.counts.max() == honest.matching.counts.max() + 1
+    assert {effect.site for effect in fusion.site_effects} == {str(bad)}
 
 
 @pytest.mark.parametrize("name", ["low_J8_D2", "low_J10_D3", "low_J10_D10", "correlated_D10", "standard_errors"])
 def test_no_honest_site_is_taken_for_shifted(name):
     for seed in range(300, 306):
-        fusion = fuse(simulate.SETS[name](seed=seed).values)
-        families, stacks = fusion.matching.families, fusion._fit.board("atom").stacks
-        parts = {key: (stack, family) for (key, family), stack in zip(families.items(), stacks, strict=True)}
-        assert find_shifted(fusion.matching, values_of(parts, fusion.sites, None)) == {}
+        assert fuse(simulate.SETS[name](seed=seed).values).site_effects == []

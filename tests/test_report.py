@@ -286,7 +286,7 @@ def test_what_was_asked_for_is_on_the_page():
     found = numbers_of(fusion)
     assert found["settings"] == fusion.settings
     text = Structure(page_of(found)).text["fit-section"]
-    asked = "families Gaussian(shape='full'); prior auto; search auto; splits no; screens auto; seed 3"
+    asked = "families Gaussian(shape='full'); prior auto; search auto; site effects auto; splits no"
     assert f"Settings: {asked}" in text
     assert "Settings:" not in page_of(numbers_of(FUSIONS["baseline"]()))
 
@@ -302,11 +302,11 @@ def test_features_have_their_names_in_warnings():
         )
         for j, v in enumerate(values)
     ]
-    (warned,) = [d.warning for d in modelweld.fuse(sites).diagnose() if d.warning]
+    (warned,) = [d.warning for d in modelweld.fuse(sites, site_effects=False).diagnose() if d.warning]
     assert "above the others' in feature 'pressure'" in warned
     sites[4] = sites[4].with_(arrays={"v": values[4] + np.array([1e5, 0.0])})
     with pytest.warns(modelweld.OutlierWarning, match="largest in feature 'age'"):
-        modelweld.fuse(sites)
+        modelweld.fuse(sites, site_effects=False)
 
 
 @pytest.mark.slow
@@ -435,7 +435,7 @@ def test_what_stands_out_most_is_said_first():
     atoms = rng.normal(0, 5, (15, 4))
     values = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(14)]
     values[2], values[6] = values[2] + [0.35, 0, 0, 0], values[6] - [0, 0.6, 0, 0]
-    alerts = numbers_of(modelweld.fuse(values))["sets"][0]["alerts"]
+    alerts = numbers_of(modelweld.fuse(values, site_effects=False))["sets"][0]["alerts"]
     assert [alert["sites"] for alert in alerts][:2] == [["6"], ["2"]]
     assert all("Ask" in alert["text"] for alert in alerts[:2])
 

@@ -10,9 +10,9 @@ from sklearn.mixture import GaussianMixture
 
 import modelweld
 from modelweld import NamesWarning
-from modelweld.fit.screening.unit_fit import find_swapped
-from modelweld.fit.screening.units import Sites
-from test_units import ALIKE
+from modelweld.fit.screening.swapped_columns import Totals, find_swapped
+
+ALIKE = [(20.0, 8.0), (17.0, 7.0), (22.0, 8.5), (19.0, 9.0)]
 
 X = load_wine().data[:, [0, 3, 4, 9]]
 
@@ -24,7 +24,7 @@ def said(order, J=4, fit=lambda rows: GaussianMixture(3, covariance_type="diag",
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         reasons = modelweld.fuse(models).matching.reasons
-    found = [str(w.message) for w in caught if w.category in (NamesWarning, modelweld.UnitsWarning)]
+    found = [str(w.message) for w in caught if w.category in (NamesWarning, modelweld.SiteEffectWarning)]
     assert set(found) <= set(reasons)
     return found
 
@@ -47,26 +47,30 @@ def test_columns_in_order_are_left_in_peace(J):
     assert said([0, 1, 2, 3], J) == []
 
 
-def columns(*sites):
+def columns(mean, deviation):
+    return [Totals(m, s, 1e9, 1e9) for m, s in zip(mean, deviation, strict=True)]
+
+
+def two_features(*sites):
     """Sites of two features, the second twice as large and as wide as the first."""
     m, s = np.array(sites).T
-    return Sites(np.column_stack([m, 2 * m]), np.column_stack([s, 2 * s]), np.zeros((len(m), 2)))
+    return np.column_stack([m, 2 * m]), np.column_stack([s, 2 * s])
 
 
 @pytest.mark.parametrize(("apart", "found"), [(1.5, False), (4.0, True)])
 def test_columns_must_be_unlike_each_other(apart, found):
-    sites = columns(*ALIKE)
-    sites.mean[:, 1], sites.deviation[:, 1] = apart * sites.mean[:, 0], sites.deviation[:, 0]
-    sites.mean[3] = sites.mean[3, ::-1].copy()
-    assert bool(find_swapped(sites)) is found
+    mean, deviation = two_features(*ALIKE)
+    mean[:, 1], deviation[:, 1] = apart * mean[:, 0], deviation[:, 0]
+    mean[3] = mean[3, ::-1].copy()
+    assert bool(find_swapped(columns(mean, deviation))) is found
 
 
 @pytest.mark.parametrize("J", [2, 3])
 def test_of_few_sites_nobody_knows_which(J):
-    sites = columns(*ALIKE[:J])
-    sites.mean[:, 1] += 1_000
-    sites.mean[1] = sites.mean[1, ::-1].copy()
-    assert find_swapped(sites) == []
+    mean, deviation = two_features(*ALIKE[:J])
+    mean[:, 1] += 1_000
+    mean[1] = mean[1, ::-1].copy()
+    assert find_swapped(columns(mean, deviation)) == []
 
 
 @pytest.mark.parametrize("table", [load_iris, load_wine, load_breast_cancer, load_digits])

@@ -8,7 +8,6 @@ import pytest
 
 from modelweld import BetaBernoulli, Gaussian, Search, fuse
 from modelweld.core.algorithm1 import Run, State
-from modelweld.core.board import Board
 from modelweld.core.plan import Plan
 from modelweld.core.values import Stack, offsets_of
 from modelweld.demo.metrics import adjusted_rand
@@ -16,14 +15,13 @@ from modelweld.families.math.start import noise_shares
 from modelweld.fit.screening.duplicate_sites import find_duplicates
 from modelweld.fit.screening.duplicates import number_values
 from modelweld.fit.screening.outliers import find_outliers
-from modelweld.fit.screening.shift_estimate import Shift, explaining_shift, shiftable_arrays
 from modelweld.fit.search import moves
 from modelweld.fit.search import starts as search
-from modelweld.fit.search.leave_one_out import leave_out
 from modelweld.fit.search.moves import dissolve
 from modelweld.fit.static_matcher import limits_met
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.results.diagnostics.pair_scan import place
+from modelweld.results.diagnostics.shifts import Shift
 from modelweld.results.diagnostics.site_warnings import about_shifts, scatter_of_others
 from modelweld.results.fit_result import matching_by_labels
 
@@ -57,20 +55,6 @@ def test_the_more_sites_differ_in_their_furthest_the_farther_a_value_may_lie(val
     """Logarithms .3 about 0 have a robust deviation of .44, and four of them are a factor of 5.9."""
     furthest = np.exp([-0.3, 0.0, 0.3] * 4) * ([1.0, -1.0] * 6)
     assert has_outlier([np.append(np.tile([-0.01, 0.01], 50), far) for far in furthest], value) is outlier
-
-
-# --- shifted sites (the price of a shift, 1/2 log(1 + L spread / deviation^2) per dimension) --------------------
-
-
-@pytest.mark.parametrize(("residual", "explains"), [(3.24, True), (3.45, False)])
-def test_a_shift_must_pay_its_price(residual, explains):
-    """A shift in three dimensions costs 11.7 nats; that three values fit atoms after it brings 12.8 or 10.7."""
-    atoms = np.linspace(-40, 40, 5)[:, None] * np.ones(3)
-    site = atoms[1:4] + 6.0 + residual * np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])
-    family = Gaussian(mean=np.zeros(3), noise=np.ones(3), spread=np.full(3, 800.0))
-    board = Board([stack_arrays([atoms] * 4 + [site])], [family], BetaBernoulli())
-    board.restore((np.append(np.tile(np.arange(5), 4), [5, 6, 7]), *board.state()[1:]))
-    assert (explaining_shift(board, shiftable_arrays(board), leave_out(board, 4)) is not None) is explains
 
 
 # --- where to start (start.CLOSEST, .25; CLOSER, .1; LOUD_SHARE, .85) -------------------------------------------

@@ -127,15 +127,16 @@ def test_no_is_said_in_words():
     assert all("than chance explains" in site.sentence for site in doubted if site.p_value > 0.05)
 
 
+@pytest.mark.filterwarnings("ignore::modelweld.SiteEffectWarning")
 @pytest.mark.parametrize("seed", range(8))
 def test_lacking_the_same_features_is_not_sharing(seed):
     given = unrelated(seed, J=6, D=6)
     weight = [np.ones(v.shape) for v in given]
     for w in weight[:3]:
         w[:, 3:] = 0.0
-    assert not fuse(named(given, weight)).worth_merging().worth
+    assert not fuse(named(given, weight), site_effects=False).worth_merging().worth
     shared = related(seed, J=6, D=6)
-    assert fuse(named(shared, weight)).worth_merging().worth
+    assert fuse(named(shared, weight), site_effects=False).worth_merging().worth
 
 
 def test_what_was_not_seen_does_not_matter():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
         NamesWarning as NamesWarning,
         OutlierWarning as OutlierWarning,
         DuplicateWarning as DuplicateWarning,
-        UnitsWarning as UnitsWarning,
+        SiteEffectWarning as SiteEffectWarning,
     )
     from modelweld.estimator import SPAHM as SPAHM
     from modelweld.families import *
@@ -48,7 +48,7 @@ HOMES = {
         "NamesWarning",
         "OutlierWarning",
         "DuplicateWarning",
-        "UnitsWarning",
+        "SiteEffectWarning",
     ),
     "estimator": ("SPAHM",),
     "files": ("load",),

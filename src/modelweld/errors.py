@@ -46,9 +46,9 @@ class ModelweldWarning(UserWarning):
 
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", ModelweldWarning)
-    ...     warnings.warn("site 'north': other units?", UnitsWarning)
+    ...     warnings.warn("site 'north': in other units", SiteEffectWarning)
     Traceback (most recent call last):
-    modelweld.errors.UnitsWarning: site 'north': other units?
+    modelweld.errors.SiteEffectWarning: site 'north': in other units
     """
 
 
@@ -88,8 +88,8 @@ class DuplicateWarning(ModelweldWarning):
     """Some sites sent the same values, so that they were counted once, or seem to share rows."""
 
 
-class UnitsWarning(ModelweldWarning):
-    """One site seems to measure a feature in another unit than the others."""
+class SiteEffectWarning(ModelweldWarning):
+    """Sites differ by an offset or a scale (batch, calibration, unit), which was corrected before matching."""
 
 
 def printable(text: str) -> str:

@@ -35,6 +35,7 @@ def fuse(
     times: Sequence[Any] | Mapping[str, Any] | None = None,
     preset: Preset | None = None,
     search: Search | Effort = "auto",
+    site_effects: bool | Auto = "auto",
     splits: bool | Auto = "auto",
     screens: Screens = "auto",
     seed: int = 0,
@@ -65,6 +66,10 @@ def fuse(
         ``"plain"`` is the paper's Algorithm 1; ``"auto"`` goes on to merge and split atoms, ``"thorough"`` also frees
         and rematches every atom, all only as long as the objective rises. `Search` also sets the iteration limit, the
         engine and the number of threads.
+    site_effects : bool or "auto"
+        Whether sites may differ by offsets and scales of features (batch effects, calibration, units, rows standardised
+        at home), which are estimated with the matching and corrected before it. ``"auto"``: where they raise the
+        objective by 10 nats or more; True: wherever they raise it. ``fusion.site_effects`` lists them.
     splits : bool or "auto"
         Whether a site may hold an atom in several fragments (over-segmentation), as estimated models do. ``"auto"``: if
         sites send standard errors (`variance`). Without them, fragments cannot be told from neighbours where atoms
@@ -72,7 +77,7 @@ def fuse(
     screens : "auto" or collection of {"duplicates", "outliers"}
         What is looked for before the fit; each finding is a warning that names the site. ``"duplicates"``: of sites
         that sent the same values, one is fitted and the others are labelled like it, because two that coincide would
-        teach that there is no noise. ``"outliers"``: gross outliers, shifted and oversized sites are excluded from the
+        teach that there is no noise. ``"outliers"``: gross outliers and oversized sites are excluded from the
         fit (four sites or more); they stay in the result as atoms of their own, after the K others. ``"auto"``: both,
         unless the search is plain; an empty list: neither.
     seed : int
@@ -97,7 +102,7 @@ def fuse(
     >>> fusion.K, fusion.diagnosis.converged
     (4, True)
     """
-    asked = Request(families, prior, preset, search, splits, screens, seed)
+    asked = Request(families, prior, preset, search, site_effects, splits, screens, seed)
     given = receive(models)
     if isinstance(models, Mapping):
         given, names = _name_sites(given, list(map(str, models)))

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import modelweld
 from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Index
+from modelweld.fit.effects.words import SiteEffect, list_effects
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.notebook import html_table
+from modelweld.inputs.sets import columns_of
 from modelweld.kinds import kind_of
 from modelweld.kinds.fused_parts import fuse_parameters
 from modelweld.libraries import write
@@ -169,6 +171,27 @@ class Fusion:
         return self._fit.objective
 
     @property
+    def site_effects(self) -> list[SiteEffect]:
+        """What sites differed by, feature by feature, and was corrected: ``v = scale * y + offset``.
+
+        Examples
+        --------
+        >>> import modelweld, numpy as np, warnings
+        >>> warnings.simplefilter("ignore", modelweld.SiteEffectWarning)
+        >>> rng = np.random.default_rng(0)
+        >>> atoms = rng.normal(0, 10, (6, 3))
+        >>> sites = [atoms + rng.normal(0, 0.1, (6, 3)) + [0, 0, 4 * (j == 3)] for j in range(5)]
+        >>> [(effect.site, effect.feature, round(effect.offset)) for effect in modelweld.fuse(sites).site_effects]
+        [('3', 'dimension 2', 4)]
+        """
+        effects = self._fit.effects
+        if effects is None:
+            return []
+        name, matching = next((name, m) for name, m in self.matchings.items() if m.effects is not None)
+        key = next(iter(matching.families))
+        return list_effects(effects, self.sites, columns_of(self._fit.first_model, key, name, {}, in_words=True))
+
+    @property
     def parameters(self) -> Parameters:
         """The fused parameters, ``fusion.parameters()``, and single arrays: `estimate`, `total`, `average`, `signs`."""
         return Parameters(self._fit)
@@ -198,7 +221,13 @@ class Fusion:
         return Density(self._fit, Fusion)
 
     def model(
-        self, how: str | None = None, like: Any = None, *, features: Sequence[str] | None = None, **options: Any
+        self,
+        how: str | None = None,
+        like: Any = None,
+        *,
+        features: Sequence[str] | None = None,
+        site: int | str | None = None,
+        **options: Any,
     ) -> Any:
         """A fitted model of the sites' own library, from the fused parameters.
 
@@ -208,6 +237,8 @@ class Fusion:
             As in `parameters`.
         like : class or str, optional
             Which class to write; default the one most sites sent.
+        site : int or str, optional
+            On the scale of this site's own values, where it differs from the others (`site_effects`).
         features, **options
             As in `parameters`.
 
@@ -222,7 +253,8 @@ class Fusion:
         >>> mixture.predict([[0.0, 0.0], [9.0, 9.0], [-9.0, -9.0]]).tolist()
         [2, 0, 1]
         """
-        return write(fuse_parameters(self._fit, how, features, **options), like or like_most(self._fit.models))
+        fused = fuse_parameters(self._fit, how, features, site, **options)
+        return write(fused, like or like_most(self._fit.models))
 
     def _at_draw(self, matching: Matching, moved: Sequence[Mapping[str, Array]]) -> Fusion:
         """The fusion with another matching of its one set, and sites' arrays that follow it: `Posterior.models`."""
@@ -327,7 +359,7 @@ class Fusion:
         >>> import modelweld
         >>> fusion = modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]])
         >>> fusion.slim().add([[5.1, -4.9]])
-        <SlimFusion of 4 sites: 3 atoms (2 shared)>
+        <SlimFusion of 4 sites: 3 atoms (3 shared)>
         """
         return slim(self._fit)
 

@@ -67,6 +67,7 @@ class Request:
     prior: Prior | Auto = "auto"
     preset: Preset | None = None
     search: Search | Effort = "auto"
+    site_effects: bool | Auto = "auto"
     splits: bool | Auto = "auto"
     screens: Screens = "auto"
     seed: int = 0
@@ -101,6 +102,7 @@ class Request:
             max_sweeps=limit if search.max_sweeps is None else search.max_sweeps,
             warn=search.max_sweeps is not None or not preset,
             engine=search.engine,
+            site_effects=self.site_effects,
         )
         return families, plan
 

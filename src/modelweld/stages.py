@@ -16,16 +16,19 @@ from modelweld.core.values import arrays_of
 from modelweld.errors import InputError, OutOfRangeError, announce
 from modelweld.families import Family, Gaussian
 from modelweld.families.capabilities import has_places
+from modelweld.fit.effects.effect_starts import scaled_starts, totals_of
+from modelweld.fit.effects.search import find_site_effects, may_differ
+from modelweld.fit.effects.words import describe_effects
 from modelweld.fit.screening.clipping import clip_spreads, clip_weights
 from modelweld.fit.screening.shared_rows import name_shared_rows
-from modelweld.fit.screening.unit_fit import name_other_units
-from modelweld.fit.screening.units import may_differ, totals_of_stack
+from modelweld.fit.screening.swapped_columns import name_swapped, total_stack
 from modelweld.fit.static_matcher import match
 from modelweld.inputs.local_model import LocalModel, check_finite
 from modelweld.inputs.plain_tables import stack_arrays, times_of
 from modelweld.inputs.sets import Families, check_units, columns_of, families_by_set, local_models, stack_of
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.kinds.kind import Kind
+from modelweld.kinds.site_effects import correct_sites, estimate_effects
 from modelweld.time.matcher import match_in_time
 
 
@@ -87,16 +90,37 @@ def choose(job: Job) -> Job:
     return replace(job, plan=replace(plan, by_evidence=not kind.name and sets == 1))
 
 
-def compare_units(job: Job) -> Job:
-    """Sites that measure a feature in another unit, or have columns in another order, are named."""
-    kind, by_set = _kind(job), families_by_set(job.sites, job.families)
-    in_units = kind.name or all(has_places(family) for chosen in by_set.values() for family in chosen.values())
-    if not in_units or _has_times(job):  # a group that comes later is no other unit
+def compare_columns(job: Job) -> Job:
+    """Sites that have columns in another order are named."""
+    if _has_times(job):  # a group that comes later is no other order
         return job
-    totals = [kind.totals(model) for model in job.sent]
-    if not may_differ(totals, plain=not kind.name):
-        return job
-    return job.say(*name_other_units(totals, job.sent, job.names))
+    names = job.sites[0].coordinates.get("feature")
+    return _without_effects(job, name_swapped([_kind(job).totals(model) for model in job.sites], names, job.names))
+
+
+def _without_effects(job: Job, swapped: Sequence[str]) -> Job:
+    """The job with what is said of columns in another order; their order comes first, what sites differ by later."""
+    return replace(job, plan=replace(job.plan, site_effects=False)).say(*swapped) if swapped else job
+
+
+def match_models(job: Job) -> Job:
+    """Sets matched with the families that suit the kind; again where sites differ by offsets or scales, corrected."""
+    kind, matched = _kind(job), match_sets(choose(job))
+
+    def family_of(sites: Sequence[LocalModel]) -> Family:
+        chosen = choose(replace(job, sites=sites))
+        return next(iter(next(iter(families_by_set(chosen.sites, chosen.families).values())).values()))
+
+    times = times_of(job.sites, job.names) if _has_times(job) else None
+    effects = estimate_effects(matched.sites, kind, matched.matchings, matched.plan, family_of, times)
+    if effects is None:
+        return matched
+    sites = correct_sites(job.sites, effects, kind)
+    matched = match_sets(choose(replace(job, sites=sites, sent=sites)))
+    [(set_name, matching)] = matched.matchings.items()
+    features = columns_of(job.sites[0], next(iter(matching.families)), set_name, {}, in_words=True)
+    matched = replace(matched, matchings={set_name: replace(matching, effects=effects)})
+    return matched.say(*describe_effects(effects, job.names, features))
 
 
 def match_sets(job: Job) -> Job:
@@ -127,17 +151,25 @@ def match_arrays(job: Job) -> Job:
     if not isinstance(family, Family):
         raise InputError("plain arrays take one Family, not a mapping.")
     stack = stack_arrays(job.sites)
-    units: tuple[str, ...] = ()
-    if job.plan.outliers and has_places(family):
-        totals = totals_of_stack(stack)
-        units = name_other_units(totals, None, job.names) if may_differ(totals, plain=True) else ()
     try:
         matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
     except OutOfRangeError:
         for j, array in enumerate(job.sites):  # the fast look at all values said no; say where
             check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
         raise
-    return replace(job, matchings={"atom": matching}).say(*units)
+    if job.plan.outliers and has_places(family):
+        job = _without_effects(job, name_swapped(total_stack(stack), None, job.names))
+    effects = None
+    if job.plan.looks_for_effects and may_differ(stack, family, job.plan):
+        effects = find_site_effects(stack, family, matching, job.plan, scaled_starts(*totals_of(stack)))
+    if effects is None:
+        return replace(job, matchings={"atom": matching})
+    stack = effects.correct(stack)
+    matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
+    features = [f"dimension {d}" for d in range(stack.values.shape[1])]
+    job = replace(job, sites=np.split(stack.values, stack.offsets[1:-1]))
+    job = replace(job, matchings={"atom": replace(matching, effects=effects)})
+    return job.say(*describe_effects(effects, job.names, features))
 
 
 def _has_times(job: Job) -> bool:
@@ -149,5 +181,5 @@ def _kind(job: Job) -> Kind:
     return job.kind
 
 
-MODEL_STAGES: tuple[Stage, ...] = (align, choose, compare_units, match_sets, clip_widths)
+MODEL_STAGES: tuple[Stage, ...] = (align, compare_columns, match_models, clip_widths)
 ARRAY_STAGES: tuple[Stage, ...] = (match_arrays,)

@@ -21,7 +21,7 @@ from modelweld.core.family import Family, find_starts
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Prior
-from modelweld.core.values import Index, Key, SetValues, Stack, arrange
+from modelweld.core.values import Key, SetValues, Stack, arrange
 
 Fit = Callable[[SetValues], Matching]
 """Values in, their matching out."""
@@ -32,14 +32,6 @@ class Screen(Protocol):
 
     def __call__(self, values: SetValues, fit: Fit) -> Matching:
         """Screen."""
-        ...
-
-
-class Refit(Protocol):
-    """The matching of values that one comes to from `labels` and the hyperparameters of an old matching."""
-
-    def __call__(self, old: Matching, values: SetValues, labels: Index, *, learn: bool = True) -> Matching:
-        """Fit on."""
         ...
 
 

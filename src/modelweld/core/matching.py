@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,45 @@ from numpy.typing import NDArray
 from modelweld.core.algorithm1 import AnyBoard, Run
 from modelweld.core.family import Family
 from modelweld.core.prior import Fragments, Prior
-from modelweld.core.values import Array, Flags, Index, Key, SetValues, group_of_values, offsets_of
+from modelweld.core.values import Array, Flags, Index, Key, SetValues, Stack, group_of_values, offsets_of
+
+
+class SiteEffects(NamedTuple):
+    """What sites differ by: v = exp(log_scale) (y + offset), of which y is fitted; (J, D) each, mostly zero.
+
+    Examples
+    --------
+    >>> effects = SiteEffects(np.array([[0.0], [5.0]]), np.zeros((2, 1)))
+    >>> effects.correct(Stack(np.array([[1.0], [6.1]]), np.array([0, 1, 2]))).values.round(1).tolist()
+    [[1.0], [1.1]]
+    """
+
+    offset: Array
+    log_scale: Array
+
+    def of(self, sites: Index) -> SiteEffects:
+        """Those of some sites, in this order."""
+        return SiteEffects(self.offset[sites], self.log_scale[sites])
+
+    def after(self, before: SiteEffects) -> SiteEffects:
+        """Of values that `before` was corrected first, and then what is here."""
+        return SiteEffects(self.offset + np.exp(-self.log_scale) * before.offset, self.log_scale + before.log_scale)
+
+    def any(self) -> bool:
+        """Whether some site differs."""
+        return bool(self.offset.any() or self.log_scale.any())
+
+    @property
+    def coefficients(self) -> Array:
+        """Offsets and log scales side by side (D, 2 J)."""
+        return np.concatenate([self.offset.T, self.log_scale.T], axis=1)
+
+    def correct(self, stack: Stack) -> Stack:
+        """Values as if sites did not differ."""
+        own = group_of_values(stack.offsets)
+        factor = np.exp(-self.log_scale)[own]
+        variance = None if stack.variance is None else stack.variance * factor**2
+        return replace(stack, values=stack.values * factor - self.offset[own], variance=variance, moments=None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,14 +88,16 @@ class Matching:
     delta : float
         Learned share of fragments beyond the first; zero where every site holds an atom once.
     kept : bool array (N,) or None
-        Which local parameters were fitted, or are labelled like one that was; the others are gross outliers, of shifted
-        sites, or say nothing. None if nothing was excluded and nobody looked for outliers.
+        Which local parameters were fitted, or are labelled like one that was; the others are gross outliers, of sites
+        that are excluded, or say nothing. None if nothing was excluded and nobody looked for outliers.
     reasons : tuple of str
         Why the others were not, and why matches were taken back, in plain words.
     screened : bool
-        Whether gross outliers and shifted sites were looked for.
+        Whether gross outliers were looked for.
     duplicates : dict of int to int, or None
         Sites that repeat another, and that other: they are labelled like it and were not fitted. None if nobody looked.
+    effects : SiteEffects or None
+        What sites differed by, and was corrected before the fit; None: nothing.
 
     Examples
     --------
@@ -82,6 +123,7 @@ class Matching:
     reasons: tuple[str, ...] = ()
     screened: bool = False
     duplicates: Mapping[int, int] | None = None
+    effects: SiteEffects | None = None
 
     def __repr__(self) -> str:
         aside = f", {len(self.excluded)} excluded" if len(self.excluded) else ""
@@ -124,7 +166,7 @@ class Matching:
 
     @cached_property
     def excluded(self) -> Index:
-        """Rows whose atom is excluded: a gross outlier, or of a shifted site.
+        """Rows whose atom is excluded: a gross outlier, or of an excluded site.
 
         It stays among `values` and `counts`, after the K others.
         """
@@ -160,6 +202,7 @@ class Matching:
             counts=self.presence[list(stay)][:, atoms].sum(0),
             values={name: values[atoms] for name, values in self.values.items()},
             kept=None if self.kept is None else self.kept[rows],
+            effects=None if self.effects is None else self.effects.of(np.array(stay)),
             duplicates=self.duplicates and {at[j]: at[first] for j, first in self.duplicates.items() if j in at},
         )
 

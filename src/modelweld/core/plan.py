@@ -31,7 +31,9 @@ class Plan:
     by_evidence : bool
         Whether "auto" also finds fragments among values without them, where the objective insists.
     outliers : bool or "auto"
-        Whether gross outliers and shifted sites are excluded; "auto": unless the kind of model has none.
+        Whether gross outliers and oversized sites are excluded; "auto": unless the kind of model has none.
+    site_effects : bool or "auto"
+        Whether offsets and scales of sites are estimated and corrected; "auto": where they are evident.
     duplicates : bool
         Whether sites that sent the same values are fitted once.
     search : {"auto", "plain", "thorough"}
@@ -48,6 +50,7 @@ class Plan:
     splits: bool | Auto = "auto"
     by_evidence: bool = True
     outliers: bool | Auto = "auto"
+    site_effects: bool | Auto = "auto"
     duplicates: bool = True
     search: Effort = "auto"
     max_sweeps: int = MOST_SWEEPS
@@ -63,8 +66,15 @@ class Plan:
             raise InputError(f"search is 'auto', 'plain' or 'thorough'; found {self.search!r}.")
         if self.splits not in (True, False, "auto"):
             raise InputError(f"splits is True, False or 'auto'; found {self.splits!r}.")
+        if self.site_effects not in (True, False, "auto"):
+            raise InputError(f"site_effects is True, False or 'auto'; found {self.site_effects!r}.")
         if self.max_sweeps < 1:
             raise InputError(f"max_sweeps must be at least 1; found {self.max_sweeps}.")
+
+    @property
+    def looks_for_effects(self) -> bool:
+        """Whether site effects are looked for: not where the search is plain, unless they are asked for."""
+        return self.site_effects is True or (self.site_effects == "auto" and self.search != "plain")
 
     def splits_of(self, stacks: Sequence[Stack]) -> bool:
         """Whether sites of these values may hold atoms in several fragments."""

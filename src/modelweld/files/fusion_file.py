@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.family import Family, condition_on, find_misfit, log_predictive, sum_by_atom
-from modelweld.core.matching import Matching
+from modelweld.core.matching import Matching, SiteEffects
 from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of
 from modelweld.errors import InputError
@@ -161,6 +161,7 @@ def _describe_matching(set_name: str, m: Matching, prefix: str) -> tuple[Entry, 
         "history": np.asarray(m.history, dtype=np.float64),
         "changes": np.asarray(m.changes, dtype=np.int64),
         **({} if m.kept is None else {"kept": m.kept}),
+        **({} if m.effects is None else {"effects": np.stack(m.effects)}),
         **{f"values/{i}": values for i, values in enumerate(m.values.values())},
     }
     families, own = describe_families(m.families, f"{prefix}families/")
@@ -175,6 +176,7 @@ def _describe_matching(set_name: str, m: Matching, prefix: str) -> tuple[Entry, 
         "engine": m.engine,
         "delta": float(m.delta),
         "kept": None if m.kept is None else f"{prefix}kept",
+        **({} if m.effects is None else {"effects": f"{prefix}effects"}),
         "reasons": list(m.reasons),
         "screened": m.screened,
     }
@@ -256,12 +258,14 @@ def _matching(entry: Entry, ledger: Ledger, J: int) -> Matching:
     offsets = _offsets(ledger, entry["offsets"], N)
     values = {key_of(one["key"]): ledger.reals(one["tensor"], 2) for one in entry["values"]}
     kept = None if entry["kept"] is None else ledger.truths(entry["kept"])
+    effects = SiteEffects(*ledger.reals(entry["effects"], 3)) if "effects" in entry else None
     fits = (
         len(offsets) == J + 1
         and (N == 0 or (labels.min() >= 0 and labels.max() < K))
         and (counts >= 0).all()
         and all(len(v) == K for v in values.values())
         and (kept is None or (len(kept) == N and int((~kept).sum()) <= K))
+        and (effects is None or len(effects.offset) == J)
         and all(
             0 <= j < J for duplicate in entry.get("duplicates", []) for j in (duplicate["site"], duplicate["first"])
         )
@@ -283,6 +287,7 @@ def _matching(entry: Entry, ledger: Ledger, J: int) -> Matching:
         delta=float(entry["delta"]),
         kept=kept,
         reasons=tuple(entry["reasons"]),
+        effects=effects,
         screened=entry.get("screened", kept is not None),
         duplicates={duplicate["site"]: duplicate["first"] for duplicate in entry["duplicates"]}
         if "duplicates" in entry

@@ -12,7 +12,7 @@ from modelweld.core import match as paper
 from modelweld.core.algorithm1 import AnyBoard, Run, alternate
 from modelweld.core.family import canonical_sign, find_misfit, with_fields
 from modelweld.core.gaussian import Gaussian as PaperGaussian
-from modelweld.core.match import Parts, Refit, Screen, through
+from modelweld.core.match import Parts, Screen, through
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import MOST_SWEEPS, Auto, Plan
 from modelweld.core.prior import Prior
@@ -38,16 +38,15 @@ def match(
     """Which values of one set are copies of the same atom; `columns` names features in warnings."""
     check(parts, sites)
     values = values_of(parts, sites, columns)
-    return through(screens_of(plan, partial(refit, rng=rng)), partial(fit, plan=plan, rng=rng))(values)
+    return through(screens_of(plan), partial(fit, plan=plan, rng=rng))(values)
 
 
-def screens_of(plan: Plan, refit: Refit) -> list[Screen]:
+def screens_of(plan: Plan) -> list[Screen]:
     """The screens of a plan, the first one outermost: one list for sites at once, with times, later or in shards."""
     asked: dict[Screen, bool | str] = {
         screens.exclude_unobserved: plan.search != "plain",
         duplicates: plan.search != "plain" and plan.duplicates,
         screens.exclude_oversized: plan.outliers,
-        partial(screens.exclude_shifted, refit=refit): plan.outliers,
         screens.oversplit: plan.splits,
         screens.exclude_outliers: plan.outliers,
     }

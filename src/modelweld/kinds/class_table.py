@@ -105,9 +105,6 @@ class ClassTable(Kind):
         classes, features = first.coordinates["class"], first.coordinates.get("feature")
         return class_table(centre, spread, total, classes, features=features, facts=facts)
 
-    def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
-        """The table of x = scale * y + offset, given that of y."""
-        arrays = dict(model.arrays)
-        arrays["means"] = np.asarray(arrays["means"]) * scale + offset
-        arrays["variances"] = np.asarray(arrays["variances"]) * scale**2
-        return model.with_(arrays=arrays)
+    def has_places(self, model: LocalModel) -> bool:
+        """Means lie in the space of features."""
+        return True

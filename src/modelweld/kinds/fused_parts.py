@@ -20,18 +20,26 @@ if TYPE_CHECKING:
 
 
 def fuse_parameters(
-    fit: FitResult, how: str | None, features: Sequence[str] | None = None, **options: Any
+    fit: FitResult,
+    how: str | None,
+    features: Sequence[str] | None = None,
+    site: int | str | None = None,
+    **options: Any,
 ) -> LocalModel:
     """Fused parameters of sites that sent models of one kind; what was sent twice counts once.
 
-    With `features`, of these features alone, in this order.
+    With `features`, of these features alone, in this order; with `site`, on the scale of its own values.
     """
+    effects, j = fit.effects, None if site is None else fit.site_number(site)
     fit = fit.drop_duplicates()
     kind = kind_of(fit.models)
     how = kind.default_how(fit) if how is None else how
     if kind.hows and how not in kind.hows:
         raise InputError(f"how is one of {list(kind.hows)} for a {kind.name}; found {how!r}.")
     found = kind.fuse(fit, how, **options)
+    if j is not None and effects is not None:
+        scale = np.exp(effects.log_scale[j])
+        found = kind.rescale(found, scale, scale * effects.offset[j])
     return found if features is None else choose_names(found, "feature", features, all_of_them=not kind.marginal)
 
 

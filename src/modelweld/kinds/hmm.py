@@ -33,7 +33,7 @@ import numpy as np
 from modelweld.core.values import Array, Index, Key
 from modelweld.errors import InputError
 from modelweld.families import Counts, Family, Gaussian, Rates, Scatter
-from modelweld.fit.screening.units import Totals, totals_of
+from modelweld.fit.screening.swapped_columns import Totals, total_components
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.fused_parts import Transitions, check_counted, common_facts, concatenate
 from modelweld.kinds.kind import Facts, Kind, lay_out
@@ -46,6 +46,7 @@ from modelweld.kinds.mixture_components import (
     feature_mask,
     mean_width,
     parameters,
+    seen_counts,
     weight_pairs,
 )
 from modelweld.kinds.mixture_reduction import reduce_to
@@ -245,26 +246,16 @@ class HMM(Kind):
             follow_atoms["part_means"] = np.asarray(model.arrays["part_means"]) + shift[:, None, :]
         return super().move(model, follow_atoms)
 
-    def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
-        """The model of x = scale * y + offset, given that of y; for Gaussian emissions."""
-        if "means" not in model.arrays:
-            raise InputError("scalers before states that emit symbols or counts cannot be undone; fit without them.")
-        emissions = {name: np.asarray(values) for name, values in model.arrays.items() if name in EMISSIONS}
-        for name in emissions:
-            if name.endswith("means"):
-                emissions[name] = emissions[name] * scale + offset
-            elif name.endswith("covariances"):
-                emissions[name] = emissions[name] * scale[:, None] * scale
-            elif name.endswith("variances"):
-                emissions[name] = emissions[name] * scale**2
-        return _again(model, emissions)
+    def has_places(self, model: LocalModel) -> bool:
+        """Means of Gaussian states lie in the space of features."""
+        return "means" in model.arrays
 
     def totals(self, model: LocalModel) -> Totals | None:
         """By the moments of Gaussian states."""
         if "means" not in model.arrays:
             return None
         means, spreads, counts = parameters(model)
-        return totals_of(model, means, diagonals(spreads), counts)
+        return total_components(means, diagonals(spreads), *seen_counts(model, counts))
 
     def picture(self, fusion: FitResult) -> Transitions:
         """Numbers of transitions, starts and frames, added through the matching."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.fit.screening.units import Totals, totals_of_values
+from modelweld.fit.screening.swapped_columns import Totals, total_values
 from modelweld.inputs.feature_names import spell_lacking
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import check_models
@@ -65,6 +65,10 @@ class Kind:
         """The same models with the same arrays, where a kind has variants; refused if they cannot be."""
         return list(models)
 
+    def has_places(self, model: LocalModel) -> bool:
+        """Whether what decides the matching lies in the space of features, which have units and offsets."""
+        return not self.name
+
     def may_lack(self, models: Sequence[LocalModel]) -> tuple[str, ...]:
         """Coordinates of which a site may lack what others have, and have no say there: features of plain values."""
         return () if self.name else ("feature",)
@@ -109,16 +113,28 @@ class Kind:
         return model.with_(arrays={**model.arrays, **arrays})
 
     def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
-        """The model of x = scale * y + offset, given that of y."""
-        raise InputError(f"scalers before a {self.name} cannot be undone; fit it without them.")
+        """The model of x = scale * y + offset, given that of y: places with their standard errors, and widths."""
+        if not self.has_places(model):
+            raise InputError(f"scalers before a {self.name} cannot be undone; fit it without them.")
+        arrays, variance = dict(model.arrays), dict(model.variance)
+        for name, values in model.arrays.items():
+            if name.endswith("covariances"):
+                arrays[name] = np.asarray(values) * scale[:, None] * scale
+            elif name.endswith("variances"):
+                arrays[name] = np.asarray(values) * scale**2
+            elif name.endswith("means") or (not self.name and name not in model.auxiliary):
+                arrays[name] = np.asarray(values) * scale + offset
+                if name in variance:
+                    variance[name] = np.asarray(variance[name]) * scale**2
+        return model.with_(arrays=arrays, variance=variance)
 
     def totals(self, model: LocalModel) -> Totals | None:
-        """Mean and deviation of all points of a site, by which other units are found; None if they do not follow."""
+        """Mean and deviation of all points of a site, which other units and orders change; None: not known."""
         deciding = [name for name in model.arrays if name not in model.auxiliary]
         if self.name or len(deciding) != 1 or np.ndim(model.arrays[deciding[0]]) != 2:
             return None
         seen = model.weight.get(deciding[0])
-        return totals_of_values(np.asarray(model.arrays[deciding[0]]), None if seen is None else np.asarray(seen) > 0)
+        return total_values(np.asarray(model.arrays[deciding[0]]), None if seen is None else np.asarray(seen) > 0)
 
     def picture(self, fusion: FitResult) -> Picture | None:
         """What to draw of the fused model; None if there is nothing particular."""

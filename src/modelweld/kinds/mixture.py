@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array, Key
 from modelweld.families import Family, Gaussian
-from modelweld.fit.screening.units import Totals, totals_of
+from modelweld.fit.screening.swapped_columns import Totals, total_components
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.fused_parts import Ellipses, common_facts
 from modelweld.kinds.kind import Facts, Kind, lay_out
@@ -27,6 +27,7 @@ from modelweld.kinds.mixture_components import (
     error_variances,
     mean_width,
     parameters,
+    seen_counts,
     weight_pairs,
 )
 from modelweld.kinds.mixture_fusion import HOWS, default_how, fuse_components
@@ -73,8 +74,8 @@ def mixture(
     Examples
     --------
     >>> model = mixture([[0.0], [5.0]], [[[1.0]], [[4.0]]], [10.0, 40.0], counted=True)
-    >>> model.variance["means"].tolist()
-    [[0.1], [0.1]]
+    >>> model.variance["means"].round(3).tolist()
+    [[0.155], [0.1]]
     """
     means, spreads, counts = (np.asarray(x, dtype=np.float64) for x in (means, spreads, counts))
     arrays = {"means": means, "covariances" if spreads.ndim == 3 else "variances": spreads, "counts": counts}
@@ -142,16 +143,14 @@ class Mixture(Kind):
         parts = fuse_components(fusion, how, K)
         return _again(fusion.models[0].with_(site=""), *parts, common_facts(fusion.models))
 
-    def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
-        """The mixture of x = scale * y + offset, given that of y."""
-        means, spreads, counts = parameters(model)
-        wide = spreads * (scale**2 if spreads.ndim == 2 else scale[:, None] * scale)
-        return _again(model, means * scale + offset, wide, counts)
+    def has_places(self, model: LocalModel) -> bool:
+        """Means lie in the space of features."""
+        return True
 
     def totals(self, model: LocalModel) -> Totals | None:
         """By the components' moments."""
         means, spreads, counts = parameters(model)
-        return totals_of(model, means, diagonals(spreads), counts)
+        return total_components(means, diagonals(spreads), *seen_counts(model, counts))
 
     def picture(self, fusion: FitResult) -> Ellipses:
         """Components of atoms, merged by moments, beside all sites' own."""

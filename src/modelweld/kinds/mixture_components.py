@@ -57,6 +57,12 @@ def error_variances(spreads: Array, points: Array) -> Array:
     return np.asarray((own + BORROWED / (points + BORROWED) * lacking) / points)
 
 
+def seen_counts(model: LocalModel, counts: Array) -> tuple[Array, float | None]:
+    """Counts (K, D) of what a site has measured, and how many points it has in all; None if it does not say."""
+    seen = np.asarray(model.weight.get("means", np.ones(np.shape(model.arrays["means"])))) > 0
+    return counts[:, None] * seen, float(counts.sum()) if model.facts.get("counted") else None
+
+
 def weight_pairs(weight: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
     """Weights of a model whose variances become covariances: a pair of features was seen if both were.
 

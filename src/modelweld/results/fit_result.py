@@ -12,7 +12,7 @@ import numpy as np
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, Signless, is_signless
-from modelweld.core.matching import Matching, by_count, ranks
+from modelweld.core.matching import Matching, SiteEffects, by_count, ranks
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrange, group_of_values
 from modelweld.errors import SHOWN, InputError
@@ -164,6 +164,11 @@ class FitResult:
     def family(self) -> Family:
         """The family, with learned hyperparameters, of the one array that was matched."""
         return self._one_array(self.matching.families)
+
+    @property
+    def effects(self) -> SiteEffects | None:
+        """What sites differed by, and was corrected; None: nothing."""
+        return next((m.effects for m in self.matchings.values() if m.effects is not None), None)
 
     @property
     def objective(self) -> float:

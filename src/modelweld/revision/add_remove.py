@@ -9,7 +9,7 @@ stay. But the sweeps start from labels that it helped to find; `from_scratch` st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,18 +18,21 @@ import numpy as np
 
 from modelweld.core.algorithm1 import NEW
 from modelweld.core.match import through
-from modelweld.core.matching import Matching
+from modelweld.core.matching import Matching, SiteEffects
 from modelweld.core.plan import Plan
 from modelweld.core.values import Index, SetValues
 from modelweld.errors import InputError, announce
 from modelweld.families.capabilities import has_places
-from modelweld.fit.screening.unit_fit import name_other_units
-from modelweld.fit.screening.units import totals_of_stack
+from modelweld.fit.effects.effect_starts import scaled_starts, totals_of
+from modelweld.fit.effects.search import find_site_effects
+from modelweld.fit.effects.words import describe_effects
+from modelweld.fit.screening.swapped_columns import name_swapped, total_stack
 from modelweld.fit.static_matcher import refit, screens_of, values_of
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import stack_arrays, times_of
 from modelweld.inputs.sets import columns_of, stack_of
 from modelweld.kinds import align_again, kind_of
+from modelweld.kinds.site_effects import correct_sites, estimate_effects
 from modelweld.libraries.reading import read_site
 from modelweld.results.fit_result import FitResult
 from modelweld.time.matcher import refit_in_time
@@ -46,7 +49,7 @@ def with_site(
         raise InputError(f"there is a site {name!r} already: remove it first, or give the new one another name.")
     recipe = fit.recipe and fit.recipe._replace(given=[*fit.recipe.given, model])
     larger = _revise(fit, [*fit.given, model], [*fit.sites, name], list(range(len(fit.sites))), refit, seed)
-    larger = larger.with_(matchings=_compare_units(larger), recipe=recipe)
+    larger = larger.with_(matchings=_compare_columns(larger), recipe=recipe)
     larger.before = name, fit.with_(recipe=fit.recipe)
     return larger
 
@@ -63,16 +66,16 @@ def _with_time(fit: FitResult, model: Any, time: Any) -> Any:
     return model.with_(time=time)
 
 
-def _compare_units(fit: FitResult) -> dict[str, Matching]:
-    """The matchings, with a reason and a warning where the last site, which is new, has other units than the others."""
-    new, units = len(fit.sites) - 1, tuple[str, ...]()
+def _compare_columns(fit: FitResult) -> dict[str, Matching]:
+    """The matchings, with a reason and a warning where the last site, which is new, has columns in another order."""
+    new, found = len(fit.sites) - 1, tuple[str, ...]()
     if fit.has_models:
-        kind = kind_of(fit.models)
-        units = name_other_units([kind.totals(model) for model in fit.models], fit.models, fit.sites, new)
+        kind, names = kind_of(fit.models), fit.first_model.coordinates.get("feature")
+        found = name_swapped([kind.totals(model) for model in fit.models], names, fit.sites, new)
     elif all(m.screened and all(has_places(f) for f in m.families.values()) for m in fit.matchings.values()):
-        units = name_other_units(totals_of_stack(stack_arrays(fit.given)), None, fit.sites, new)
-    announce(units)
-    return {name: replace(m, reasons=(*units, *m.reasons)) for name, m in fit.matchings.items()}
+        found = name_swapped(total_stack(stack_arrays(fit.given)), None, fit.sites, new)
+    announce(found)
+    return {name: replace(m, reasons=(*found, *m.reasons)) for name, m in fit.matchings.items()}
 
 
 def without_site(
@@ -109,11 +112,72 @@ def _better(less: FitResult, before: FitResult) -> FitResult:
 def _revise(
     fit: FitResult, given: Sequence[Any], sites: list[str], stay: list[int], refit: bool, seed: int
 ) -> FitResult:
-    """A fit of `given`, whose first sites are those of `fit` that stay; a last one that is new is matched."""
+    """A fit of `given`, whose first sites are those of `fit` that stay; a last one that is new is matched.
+
+    Effects of sites are estimated again where one is new, and corrected beside those that were.
+    """
     plain = not any(isinstance(model, LocalModel) for model in given)
-    models = [] if plain else align_again(given)
-    rng = np.random.default_rng(seed)
-    times = None if plain else times_of(models, sites)
+    given = given if plain else align_again(given)
+    matchings = _match_again(fit, given, sites, stay, refit, seed)
+    before = {name: _extend(old.effects, stay, len(sites)) for name, old in fit.matchings.items()}
+    found = _estimate_effects(fit, given, matchings) if len(sites) > len(stay) else None
+    if found is not None:
+        kind = None if plain else kind_of(given)
+        given = _correct_arrays(given, found) if kind is None else correct_sites(given, found, kind)
+        [(name, matching)] = _match_again(fit, given, sites, stay, refit, seed).items()
+        [key] = matching.families
+        matchings = {name: matching.say(*describe_effects(found, sites, _features(given[0], key, name)))}
+        old = before[name]
+        before[name] = found if old is None else found.after(old)
+    matchings = {name: replace(m, effects=before[name]) for name, m in matchings.items()}
+    announce(reason for matching in matchings.values() for reason in matching.reasons)
+    known = {name: value for name, value in fit.settings.items() if name != "restored"}
+    settings = {**known, "revised": known.get("revised", 0) + 1} if known else {}
+    return fit.with_(given=given, sites=sites, matchings=matchings, settings=settings)
+
+
+def _correct_arrays(given: Sequence[Any], effects: SiteEffects) -> list[Any]:
+    """Plain arrays as if sites did not differ."""
+    stack = effects.correct(stack_arrays(given))
+    return np.split(stack.values, stack.offsets[1:-1])
+
+
+def _features(model: Any, key: Any, set_name: str) -> list[str]:
+    """Names of features in sentences."""
+    if isinstance(model, LocalModel):
+        return columns_of(model, key, set_name, {}, in_words=True)
+    return [f"dimension {d}" for d in range(np.shape(model)[1])]
+
+
+def _extend(effects: SiteEffects | None, stay: list[int], J: int) -> SiteEffects | None:
+    """Effects of sites that stay, and none of a new one."""
+    if effects is None:
+        return None
+    return SiteEffects(
+        *(np.concatenate([x, np.zeros((J - len(stay), x.shape[1]))]) for x in effects.of(np.array(stay)))
+    )
+
+
+def _estimate_effects(fit: FitResult, given: Sequence[Any], matchings: Mapping[str, Matching]) -> SiteEffects | None:
+    """What sites differ by, one of which is new, unless that was not asked for."""
+    plan = Plan("auto", site_effects=fit.settings.get("site_effects", "auto"))
+    matching, *others = matchings.values()
+    if others or len(matching.families) != 1 or not matching.screened:
+        return None
+    [family] = matching.families.values()
+    if isinstance(given[0], LocalModel):
+        times = times_of(given, fit.sites + [""] * (len(given) - len(fit.sites)))
+        return estimate_effects(given, kind_of(given), matchings, plan, lambda models: family, times)
+    stack = stack_arrays(given)
+    return find_site_effects(stack, family, matching, plan, scaled_starts(*totals_of(stack)))
+
+
+def _match_again(
+    fit: FitResult, given: Sequence[Any], sites: list[str], stay: list[int], refit: bool, seed: int
+) -> dict[str, Matching]:
+    """The matchings of sites, from the labels of those that stay."""
+    plain, rng = not isinstance(given[0], LocalModel), np.random.default_rng(seed)
+    times = None if plain else times_of(given, sites)
     matchings: dict[str, Matching] = {}
     for set_name, old in fit.matchings.items():
         if old.prior is None or not old.families:
@@ -122,8 +186,8 @@ def _revise(
         if plain:
             stacks = [stack_arrays(given)]
         else:
-            stacks = [stack_of(models, name, set_name, matchings) for name in old.families]
-            columns = [columns_of(models[0], key, set_name, matchings, in_words=True) for key in old.families]
+            stacks = [stack_of(given, name, set_name, matchings) for name in old.families]
+            columns = [columns_of(given[0], key, set_name, matchings, in_words=True) for key in old.families]
         for stack, (key, atoms) in zip(stacks, old.values.items(), strict=True):
             if stack.values.shape[1] != atoms.shape[1]:
                 raise InputError(
@@ -136,10 +200,7 @@ def _revise(
         parts = {key: (stack, family) for (key, family), stack in zip(old.families.items(), stacks, strict=True)}
         values = replace(values_of(parts, sites, columns), times=times)
         matchings[set_name] = _rematch(old, values, labels, rng, refit)
-    announce(reason for matching in matchings.values() for reason in matching.reasons)
-    known = {name: value for name, value in fit.settings.items() if name != "restored"}
-    settings = {**known, "revised": known.get("revised", 0) + 1} if known else {}
-    return fit.with_(given=given if plain else models, sites=sites, matchings=matchings, settings=settings)
+    return matchings
 
 
 def _rematch(old: Matching, values: SetValues, labels: Index, rng: np.random.Generator, learn: bool) -> Matching:
@@ -150,4 +211,4 @@ def _rematch(old: Matching, values: SetValues, labels: Index, rng: np.random.Gen
         return go_on(old, values, labels[values.rows], learn=learn)
 
     plan = Plan("auto", outliers=old.screened, duplicates=old.duplicates is not None)
-    return through(screens_of(plan, go_on), fit)(values)
+    return through(screens_of(plan), fit)(values)

@@ -140,7 +140,7 @@ class SlimFusion:
     def add(self, model: Any, *, refit: bool = True) -> SlimFusion:
         """With one more site: matched to the atoms there are, then (`refit`) hyperparameters learned.
 
-        Whether the site is a gross outlier or shifted as a whole is not asked: that takes the others' values.
+        Whether the site is a gross outlier or has a site effect is not asked: that takes the others' values.
         """
         board = self._board(model)
         names = np.union1d(self.names, self._names_of(board))

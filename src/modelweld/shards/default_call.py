@@ -108,7 +108,7 @@ def fuse_shards(
     (4, True, ['shards', 'merge', 'sweep 1'])
     """
     check_n_jobs(n_jobs)
-    request = Request(family, prior, None, search, splits, screens, seed)
+    request = Request(family, prior, None, search, "auto", splits, screens, seed)
     with progress_to(progress, "fusing shards"):
         engine = shards if isinstance(shards, Engine) else Here(list(shards), n_jobs, family)
         return run(engine, request, sweeps)

@@ -5,6 +5,7 @@ Every shard screens its own sites as `fuse` would.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +13,15 @@ import numpy as np
 from modelweld.core.board import Board
 from modelweld.core.family import Family, learn_from_values, pools
 from modelweld.core.match import Parts
+from modelweld.core.matching import Matching
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index, Stack, group_of_values
+from modelweld.errors import Finding, SiteEffectWarning
 from modelweld.families import Gaussian
+from modelweld.fit.effects.effect_starts import scaled_starts, totals_of
+from modelweld.fit.effects.search import find_site_effects, may_differ
+from modelweld.fit.effects.words import list_effects
 from modelweld.fit.engines.choice import is_sparse
 from modelweld.fit.engines.sparse_board import SparseBoard
 from modelweld.fit.static_matcher import match
@@ -77,6 +83,7 @@ def fuse_shard(shard: Shard, labels: Index | None, plan: Plan, seed: int) -> tup
     with blas_threads(1):
         matching = match(parts, shard.names, plan, np.random.default_rng(seed), columns)
     site, own = group_of_values(shard.stack.offsets), matching.stacked_labels
+    matching = exclude_differing(shard, matching, plan)
     labels = own.copy() if matching.kept is None else np.where(matching.kept, own, EXCLUDED)
     for copy, first in (matching.duplicates or {}).items():
         rows, others = np.flatnonzero(site == copy), np.flatnonzero(site == first)
@@ -93,6 +100,22 @@ def fuse_shard(shard: Shard, labels: Index | None, plan: Plan, seed: int) -> tup
         duplicates=len(matching.duplicates or ()),
         reasons=matching.reasons,
     )
+
+
+def exclude_differing(shard: Shard, matching: Matching, plan: Plan) -> Matching:
+    """Exclude sites that differ from the others of their shard by an offset or a scale: shards correct nothing."""
+    if not may_differ(shard.stack, shard.about.family, plan):
+        return matching
+    starts = scaled_starts(*totals_of(shard.stack))
+    effects = find_site_effects(shard.stack, shard.about.family, matching, plan, starts)
+    if effects is None:
+        return matching
+    found = list_effects(effects, shard.names, [f"dimension {d}" for d in range(shard.stack.values.shape[1])])
+    sites = list(dict.fromkeys(one.site for one in found))
+    kept = np.ones(len(matching.stacked_labels), dtype=bool) if matching.kept is None else matching.kept
+    odd = np.isin(group_of_values(shard.stack.offsets), [shard.names.index(site) for site in sites])
+    text = f" differ by an offset or a scale (for instance {found[0].words}) and are excluded: correct them there."
+    return replace(matching, kept=kept & ~odd).say(Finding(text, SiteEffectWarning, sites))
 
 
 def learn_here(shard: Shard, labels: Index, family: Family) -> Family:

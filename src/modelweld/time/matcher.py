@@ -192,10 +192,7 @@ def match_in_time(
     def fit(values: SetValues) -> Matching:
         return fit_in_time(values, plan, prior, rng)
 
-    def refit(old: Matching, values: SetValues, labels: Index, *, learn: bool = True) -> Matching:
-        return fit(values)  # what was learned from sites that are excluded now is forgotten
-
-    return through(screens_of(plan, refit), fit)(values)
+    return through(screens_of(plan), fit)(values)
 
 
 def fit_in_time(values: SetValues, plan: Plan, prior: BirthDeath | None, rng: np.random.Generator) -> Matching:

@@ -1,4 +1,4 @@
-"""What must not decide the fit: outliers before it, shifted sites after it.
+"""What must not decide the fit: outliers, duplicates, columns in another order.
 
 Internal: docs/public.md says what is not.
 """

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from modelweld.core.match import Fit, Refit
+from modelweld.core.match import Fit
 from modelweld.core.matching import Matching, restore
 from modelweld.core.values import Flags, Index, SetValues, Stack, arrays_of, canonical_values, group_of_values
 from modelweld.errors import Finding, OutlierWarning
@@ -19,7 +19,6 @@ from modelweld.families.capabilities import has_places
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, any_seen, measure_distances
 from modelweld.fit.screening.duplicates import number_values
 from modelweld.fit.screening.outliers import find_outliers
-from modelweld.fit.screening.shift_estimate import describe_shifted, find_shifted
 from modelweld.fit.search.split_rules import name_oversplit
 from modelweld.progress import report_progress
 
@@ -118,7 +117,7 @@ def exclude_outliers(values: SetValues, fit: Fit) -> Matching:
     """Exclude gross outliers. Only values that have places can be far from others: other arrays do not decide."""
     real = [i for i, family in enumerate(values.families) if has_places(family)]
     if not real:
-        return fit(values)
+        return replace(fit(values), screened=True)
     report_progress("looking for outliers", 0)
     stacks, keep, reasons = [values.stacks[i] for i in real], np.ones(len(values.rows), dtype=bool), list[Finding]()
     if any(distances.far.any() for distances in measure_distances(stacks)):
@@ -126,29 +125,10 @@ def exclude_outliers(values: SetValues, fit: Fit) -> Matching:
         columns = None if values.columns is None else [values.columns[i] for i in real]
         keep, reasons = find_outliers(stacks, values.sites, names, columns)
     matching = replace(fit(values), kept=keep) if keep.all() else restore(values, fit(values.keep(keep)), keep)
-    return matching.say(*reasons)
+    return replace(matching, screened=True).say(*reasons)
 
 
 def oversplit(values: SetValues, fit: Fit) -> Matching:
     """Exclude nothing: name sites that sent their atoms in fragments, where most did not."""
     matching = fit(values)
     return matching.say(*name_oversplit(matching, values.sites)) if matching.splits is not None else matching
-
-
-def exclude_shifted(values: SetValues, fit: Fit, refit: Refit) -> Matching:
-    """Exclude whole sites that are off by a constant; the others are fitted on.
-
-    Such a site's values lie among honest ones, so nothing is wrong with any of them alone, but hardly any is shared,
-    and after one common shift most would be (`fit.screening.shift_estimate`).
-    """
-    matching = replace(fit(values), screened=True)
-    shared = values.number(matching.counts[matching.stacked_labels] > 1)
-    found = find_shifted(matching, values) if values.times is not None or (2 * shared < values.sizes).any() else {}
-    if not found:
-        return matching
-    keep = np.ones(len(values.rows), dtype=bool) if matching.kept is None else matching.kept.copy()
-    for j in found:
-        keep[values.offsets[j] : values.offsets[j + 1]] = False
-    left = refit(matching, values.keep(keep), matching.stacked_labels[keep])
-    left = replace(restore(values, left, keep), reasons=matching.reasons, screened=True)
-    return left.say(*(describe_shifted(values.sites[j], n, int(values.sizes[j])) for j, n in found.items()))

@@ -113,7 +113,7 @@ class Diagnosis:
     >>> import modelweld
     >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1]], [[0.1]]])
     >>> fusion.diagnosis.converged, sorted(fusion.diagnosis.hyperparameters)
-    (True, ['alpha', 'gamma0', 'mean', 'noise', 'spread'])
+    (True, ['a', 'b', 'c', 'mean', 'noise', 'spread'])
     """
 
     def __init__(self, fit: FitResult) -> None:

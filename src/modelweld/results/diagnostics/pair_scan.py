@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from modelweld.core.family import Family
 from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.families.capabilities import embed_values
+from modelweld.fit.effects.effect_starts import site_means, vote
 from modelweld.progress import track
 
 RADII = np.geomspace(0.001, 0.6, 24)
@@ -58,6 +59,32 @@ class _Counts(NamedTuple):
 
     all: Array
     of_site: Array
+
+
+def scan_aligned(places: Places, offsets: Index, draws: int, seed: int) -> Scan:
+    """The same of sites that differ by offsets: each is turned about its own mean, and all are aligned in every draw.
+
+    One site by itself is not judged: turned, it would have to be aligned with the others as they are.
+    """
+    rng, own, count = np.random.default_rng(seed), group_of_values(offsets), _counter(places, offsets)
+    everywhere = [None] * (len(offsets) - 1)
+
+    def align(points: Array) -> Array:
+        return np.asarray(points - vote(Stack(points, offsets), np.ones(points.shape[1]))[own])
+
+    centred = places._replace(points=places.points - site_means(Stack(places.points, offsets))[own])
+    counts = [count(x, x, slice(None)).sum(0) / 2 for x in [align(places.points)]]
+    for number in (min(FIRST_DRAWS, draws), draws):
+        for _ in track(range(number - len(counts) + 1), "turning sites", number):
+            turned = align(_turn(centred, everywhere, offsets, rng))
+            counts.append(count(turned, turned, slice(None)).sum(0) / 2)
+        n = np.array(counts)
+        used = n.mean(0) <= CHANCE_NEIGHBOURS * len(places.points)
+        T = _statistic(n[:, used])
+        p_value = float((T[0] * (1 - 1e-12) <= T).mean())
+        if p_value > UNDECIDED:
+            break
+    return Scan(p_value, np.full(len(offsets) - 1, np.nan))
 
 
 def scan_pairs(places: Places, reach: Sequence[Array | None], offsets: Index, draws: int, seed: int) -> Scan:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from modelweld.core.family import Family
 from modelweld.core.values import Array, Index, Stack, blocks, canonical_order, group_of_values, offsets_of
 from modelweld.families.capabilities import embed_values
-from modelweld.results.diagnostics.pair_scan import Places, embed, place, scan_pairs
+from modelweld.results.diagnostics.pair_scan import Places, embed, place, scan_aligned, scan_pairs
 
 if TYPE_CHECKING:
     from modelweld.results.fit_result import FitResult
@@ -63,7 +63,12 @@ def judge_sharing(fit: FitResult, name: str, draws: int, seed: int) -> Sharing:
     places = place(values)
     if places is None:
         return Sharing(np.nan, nobody, "all values coincide")
-    found = scan_pairs(places, reach_of_sites(places, seen, offsets), offsets, draws, seed)
+    if matching.effects is not None:
+        if places.on_circle:
+            return Sharing(np.nan, nobody, "sites differ by offsets, and one feature does not tell these from sharing")
+        found = scan_aligned(places, offsets, draws, seed)
+    else:
+        found = scan_pairs(places, reach_of_sites(places, seen, offsets), offsets, draws, seed)
     nobody[sites] = found.sites
     few = len(rows) < max(FEWEST_VALUES, FEWEST_OF_SITE * len(sites))
     why_not = f"{len(rows)} values of {len(sites)} sites are too few to tell sharing from chance" if few else ""

@@ -10,7 +10,7 @@ import scipy
 
 from modelweld.core.values import Array, Index
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION
-from modelweld.fit.screening.shift_estimate import Shift
+from modelweld.results.diagnostics.shifts import Shift
 
 SMALLEST_SHIFT = 0.5
 """Noise deviations from which a shift is worth a warning: with many values smaller ones are certain, but harmless."""
@@ -43,7 +43,7 @@ def warn_of_sites(
     measured: Measured, surprise: Array, sites: Sequence[str], dimensions: Sequence[str], rate: float
 ) -> list[str]:
     """One sentence about each site, empty if there is nothing to say; any by chance with probability `rate`."""
-    said = [about_explaining_shift(shift, n) for shift, n in zip(measured.shifts, measured.parameters, strict=True)]
+    said = [""] * len(measured.parameters)
     for about in (
         about_unshared(measured.unshared, measured.parameters, rate / 2),
         about_shifts(measured.shifts, dimensions, rate / 2),
@@ -53,17 +53,6 @@ def warn_of_sites(
         for j, sentence in about.items():
             said[j] = said[j] or sentence
     return said
-
-
-def about_explaining_shift(shift: Shift, parameters: int) -> str:
-    """A shift that explains why a site shares little."""
-    if shift.matched == 0:
-        return ""
-    size = np.sqrt(np.nanmean(np.square(shift.mean)))
-    return (
-        f"seems to be shifted as a whole: moved back by {size:.1f} noise deviations per dimension, {shift.matched} of "
-        f"its {parameters} values would match atoms of the others. Ask for its units and calibration, or leave it out."
-    )
 
 
 def about_unshared(unshared: Index, parameters: Index, rate: float) -> dict[int, str]:

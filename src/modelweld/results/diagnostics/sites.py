@@ -12,12 +12,12 @@ from modelweld.core.board import Board
 from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION, Flags
-from modelweld.fit.screening.shift_estimate import Shift, Shiftable, shiftable_arrays, shifts_of
 from modelweld.fit.search.leave_one_out import Without, leave_out
 from modelweld.fit.search.parts import Parts
 from modelweld.inputs.sets import columns_of
 from modelweld.progress import track
 from modelweld.results.diagnostics.merge_value import MergeVerdict, SiteVerdict, worth_merging
+from modelweld.results.diagnostics.shifts import Shift, Shiftable, shiftable_arrays, shifts_of
 from modelweld.results.diagnostics.site_warnings import Measured, warn_of_sites
 from modelweld.results.without_sites import sources_of
 
@@ -113,17 +113,17 @@ def diagnose(fit: FitResult, set_name: str | None = None, *, rate: float = FALSE
     >>> atoms = rng.normal(0, 5, (8, 6))
     >>> sites = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(6)]
     >>> sites[2] = sites[2] + 0.5
-    >>> [d.site for d in modelweld.fuse(sites).diagnose() if d.warning]
+    >>> [d.site for d in modelweld.fuse(sites, site_effects=False).diagnose() if d.warning]
     ['2']
     """
     if not 0 < rate < 1:
         raise InputError(f"rate, the share of false alarms, must lie between 0 and 1; found {rate}.")
-    name, matching = fit.find_set(set_name)
+    name, _ = fit.find_set(set_name)
     once = fit.drop_duplicates()
     if once is not fit:
         found, of = diagnose(once, name, rate=rate), sources_of(fit, once, name).sites
         return [found[i].rename(site) for site, i in zip(fit.sites, of.tolist(), strict=True)]
-    measured = _measure(fit.parts(name), len(fit.sites), matching.kept)
+    measured = _measure(fit.parts(name), len(fit.sites))
     surprise = _robust_z(measured.score, measured.parameters > 0)
     judged = bool(np.count_nonzero(measured.parameters) >= FEWEST_SITES_TO_COMPARE)
     warnings = [""] * len(fit.sites)
@@ -147,9 +147,8 @@ def diagnose(fit: FitResult, set_name: str | None = None, *, rate: float = FALSE
     ]
 
 
-def _measure(parts: Parts, J: int, kept: Flags | None) -> Measured:
-    """What each of J sites is without itself, a few sites at a time; values that were not `kept` were not fitted."""
-    fitted = None if kept is None else np.bincount(parts.labels[kept], minlength=len(parts.counts)) > 0
+def _measure(parts: Parts, J: int) -> Measured:
+    """What each of J sites is without itself, a few sites at a time."""
     places = shiftable_arrays(parts)
     units = _units(parts, places)
     parameters, unshared = np.zeros((2, J), dtype=np.int64)
@@ -162,7 +161,7 @@ def _measure(parts: Parts, J: int, kept: Flags | None) -> Measured:
         score[own] = scores_of(board, out)
         left = [family.estimate(rest) for family, rest in zip(board.families, out.rest, strict=True)]
         influence[own] = influences_of(board, out, left, units)
-        shifts += shifts_of(board, places, out, left, fitted)
+        shifts += shifts_of(board, places, out, left)
     return Measured(parameters, unshared, score, influence, shifts)
 
 

@@ -45,8 +45,8 @@ class Inference:
     >>> import modelweld
     >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1], [5.0], [0.1]]])
     >>> fusion.posterior.conditional(0).round(2)
-    array([[0.98, 0.  , 0.  , 0.02],
-           [0.  , 0.98, 0.  , 0.02]])
+    array([[0.99, 0.  , 0.  , 0.01],
+           [0.  , 0.99, 0.  , 0.01]])
     """
 
     def __init__(self, fit: FitResult, fusion: Fusion | None = None) -> None:
@@ -168,8 +168,8 @@ class Inference:
         >>> import modelweld
         >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1], [5.0], [0.1]]])
         >>> fusion.posterior.conditional(0).round(2)
-        array([[0.98, 0.  , 0.  , 0.02],
-               [0.  , 0.98, 0.  , 0.02]])
+        array([[0.99, 0.  , 0.  , 0.01],
+               [0.  , 0.99, 0.  , 0.01]])
         """
         name, _ = self._fit.find_set(set_name)
         j, once = self._fit.site_number(site), self._fit.drop_duplicates()

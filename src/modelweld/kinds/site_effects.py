@@ -1,0 +1,80 @@
+"""Site effects of models: estimated from what decides the matching of their set, and corrected in all arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from modelweld.core.matching import Matching, SiteEffects
+from modelweld.core.plan import Plan
+from modelweld.core.values import Array, group_of_values, offsets_of
+from modelweld.families import Family, Gaussian
+from modelweld.families.fading import Moving
+from modelweld.fit.effects.effect_starts import ScaledStarts, scaled_starts, totals_of
+from modelweld.fit.effects.search import find_site_effects
+from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE
+from modelweld.fit.static_matcher import match
+from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.sets import stack_of
+from modelweld.kinds.kind import Kind
+
+
+def estimate_effects(
+    models: Sequence[LocalModel],
+    kind: Kind,
+    matchings: Mapping[str, Matching],
+    plan: Plan,
+    family_of: Callable[[Sequence[LocalModel]], Family],
+    times: Array | None = None,
+) -> SiteEffects | None:
+    """What sites differ by, where one array of real values decides the matching of the only set; None: nothing.
+
+    `family_of` chooses the family of models, which may depend on their widths: these are taken in common units. Atoms
+    that move do so from one time to another: of sites with times, those of one are compared, if they are four.
+    """
+    if len(matchings) != 1 or not kind.has_places(models[0]) or not plan.looks_for_effects:
+        return None
+    [(set_name, matching)] = matchings.items()
+    if len(matching.families) != 1 or (times is not None and len(np.unique(times)) == len(times)):
+        return None
+    [(key, family)] = matching.families.items()
+    if not isinstance(key, str) or np.ndim(models[0].arrays[key]) != 2 or not isinstance(family, Gaussian | Moving):
+        return None
+    stack = stack_of(models, key, set_name, {})
+    scaled = start_scaled(models, kind, stack.values.shape[1]) or scaled_starts(*totals_of(stack))
+    family = family_of(correct_sites(models, scaled.unit, kind))
+    if times is None:
+        return find_site_effects(stack, family, matching, plan, scaled)
+    family, found = (family.still() if isinstance(family, Moving) else family), np.zeros((2, *scaled.unit.offset.shape))
+    moments, number = np.unique(times, return_counts=True)
+    for moment in moments[number >= FEWEST_SITES_TO_COMPARE]:
+        at = np.flatnonzero(times == moment)
+        rows = np.flatnonzero(np.isin(group_of_values(stack.offsets), at))
+        part = stack.take(rows, offsets_of(stack.sizes[at]))
+        alone = match({key: (part, family)}, [str(j) for j in at], plan, np.random.default_rng(0))
+        effects = find_site_effects(part, family, alone, plan, scaled.of(at))
+        if effects is not None:
+            found[:, at] = effects
+    return SiteEffects(*found) if found.any() else None
+
+
+def start_scaled(models: Sequence[LocalModel], kind: Kind, D: int) -> ScaledStarts | None:
+    """Scales to start from, by all that models know of their points; None if they do not say."""
+    totals = [kind.totals(model) for model in models]
+    known = [t for t in totals if t is not None and t.mean.shape == (D,)]
+    if len(known) < len(totals):
+        return None
+    mean, deviation = np.array([t.mean for t in known]), np.array([t.deviation for t in known])
+    return scaled_starts(
+        mean, np.where(deviation > np.finfo(float).eps * np.abs(mean), deviation, np.nan), known=bool(kind.name)
+    )
+
+
+def correct_sites(models: Sequence[LocalModel], effects: SiteEffects, kind: Kind) -> list[LocalModel]:
+    """The models as if sites did not differ."""
+    differ = (effects.offset != 0).any(1) | (effects.log_scale != 0).any(1)
+    return [
+        kind.rescale(model, np.exp(-effects.log_scale[j]), -effects.offset[j]) if differ[j] else model
+        for j, model in enumerate(models)
+    ]
