@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, load_wine
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
@@ -244,3 +245,13 @@ def test_too_few_or_too_many_are_not_looked_at():
         stack = stack_arrays(sites)
         matching = fuse(sites).matching
         assert find_site_effects(stack, modelweld.Gaussian(), matching, Plan("auto"), ()) is None
+
+
+def test_features_that_are_mostly_zero_say_nothing_of_sites():
+    """Clusters of digits: corner pixels are zero but for a digit or two, and constant at some sites."""
+    X, y = load_digits(return_X_y=True)
+    own = np.random.default_rng(0).integers(4, size=len(X))
+    held = [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9], [0, 4, 8, 9]]
+    rows = [X[(own == j) & np.isin(y, held[j])] for j in range(4)]
+    models = [modelweld.read(KMeans(4, n_init=2, random_state=0).fit(part), X=part) for part in rows]
+    assert fuse(models).site_effects == []

@@ -308,7 +308,8 @@ class Gaussian(
 
     @property
     def _width(self) -> Array:
-        return np.asarray(np.zeros_like(np.asarray(self.origin)) + np.asarray(self.width))
+        """Never nothing, even in features that are constant at all sites."""
+        return np.asarray(np.zeros_like(np.asarray(self.origin)) + np.maximum(self.width, self.floor))
 
     @property
     def _tau(self) -> float:

@@ -40,6 +40,10 @@ EVIDENT = 10.0
 FEWEST_SHIFTED, FEWEST_SCALED = 3, 4
 """Values of a site from which an offset, or a scale, is looked for: two always agree about something."""
 
+LEAST_SPREAD = 0.25
+"""Median absolute difference over the deviation of a typical site's values: .67 of normal ones, none where most are
+zero."""
+
 MOST_ROUNDS = 12
 """Of effects and hyperparameters in turn, and of labels and effects in turn."""
 
@@ -157,7 +161,16 @@ class Problem:
         sizes, unit = self.stack.sizes.copy(), self.scaled.unit.log_scale.T != 0
         sizes[list(self.unlike)], unit[:, list(self.unlike)] = 0, False
         offset = np.broadcast_to(sizes >= FEWEST_SHIFTED, unit.shape)
-        return np.concatenate([offset, (sizes >= FEWEST_SCALED) | unit], axis=1)
+        return np.concatenate([offset, (sizes >= FEWEST_SCALED) | unit], axis=1) & self._is_spread_out()[:, None]
+
+    def _is_spread_out(self) -> Flags:
+        """Features (D,) in which most values of most sites differ; of those that are mostly zero nothing is told."""
+        ratios = [
+            np.median(np.abs(own - np.median(own, axis=0)), axis=0) / np.maximum(own.std(axis=0), np.finfo(float).tiny)
+            for own in np.split(self.stack.values, self.stack.offsets[1:-1])
+            if len(own) >= FEWEST_SHIFTED
+        ]
+        return np.asarray(np.median(ratios, axis=0) > LEAST_SPREAD)
 
     def name_unlike(self, found: Fitted) -> tuple[int, ...]:
         """Sites that have effects, and share too few values with others even then."""
