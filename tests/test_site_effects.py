@@ -241,7 +241,7 @@ def test_aligned_sites_share_something_only_if_they_do():
 
 
 def test_too_few_or_too_many_are_not_looked_at():
-    for sites in ([[[1.0, 2.0]], [[1.0, 2.1]]], [np.zeros((2, 2))] * 3, draw(0, J=300, L=3)[0]):
+    for sites in ([[[1.0, 2.0]], [[1.0, 2.1]]], [np.full((3, 2), -2.0)] * 2, draw(0, J=300, L=3)[0]):
         stack = stack_arrays(sites)
         matching = fuse(sites).matching
         assert find_site_effects(stack, modelweld.Gaussian(), matching, Plan("auto"), ()) is None

@@ -70,6 +70,8 @@ def find_site_effects(
         kept_sites = np.bincount(group_of_values(stack.offsets), matching.kept, J) > 0
     for rows in _fitted_rows(stack, matching, list(copies)):
         some = stack.take(rows, offsets_of(np.bincount(group_of_values(stack.offsets)[rows], minlength=J)))
+        if np.count_nonzero(some.sizes >= FEWEST_SHIFTED) < 2:  # duplicates and outliers may be all there is
+            return None
         sites, order = canonical_order([some])
         some = some.take(order, offsets_of(some.sizes[sites]))
         problem = Problem(some, family, plan, prior, scaled.of(sites))
