@@ -120,7 +120,7 @@ def test_no_step_lowers_the_objective(way, monkeypatch):
     judged, solve = [], Problem.solve
 
     def watch(self, labels, start, scaled):
-        before = self._judge(start, labels)[0].value
+        before = self.judge(start, labels)[0].value
         found = solve(self, labels, start, scaled)
         judged.append(found.value - before)
         return found

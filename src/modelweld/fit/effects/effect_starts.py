@@ -10,15 +10,16 @@ import numpy as np
 
 from modelweld.core.family import sum_by_atom
 from modelweld.core.matching import SiteEffects
-from modelweld.core.values import Array, Flags, Index, Stack, group_of_values
+from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.families.math.start import evenly
-from modelweld.fit.effects.equations import middle
+from modelweld.fit.effects.equations import lower_medians
+from modelweld.fit.screening.distances import middle
 
 
 def shifted_starts(stack: Stack, deviation: Array) -> Iterator[SiteEffects]:
     """Sites centred; and each moved to where most of its values lie near others'."""
     means = site_means(stack)
-    yield SiteEffects(means - middle(means.T), np.zeros_like(means))
+    yield SiteEffects(means - lower_medians(means.T), np.zeros_like(means))
     yield SiteEffects(vote(stack, deviation), np.zeros_like(means))
 
 
@@ -44,29 +45,22 @@ def scaled_starts(mean: Array, deviation: Array, *, known: bool = False) -> Scal
     What is missing (NaN) is as at the median site.
     """
     unknown = ~(np.isfinite(mean) & np.isfinite(deviation))
-    typical = (np.nan_to_num(median_known(x, unknown), nan=1.0) for x in (mean, deviation))
-    mean, deviation = (np.where(unknown, t, x) for t, x in zip(typical, (mean, deviation), strict=True))
-    log_scale = np.log(deviation / middle(deviation.T))
+    mean, deviation = (np.where(unknown, np.nan, x) for x in (mean, deviation))
+    mean, deviation = (np.where(unknown, np.nan_to_num(middle(x), nan=1.0), x) for x in (mean, deviation))
+    log_scale = np.log(deviation / lower_medians(deviation.T))
     at = np.exp(-log_scale) * mean
-    standardised = SiteEffects(at - middle(at.T), log_scale)
+    standardised = SiteEffects(at - lower_medians(at.T), log_scale)
     return ScaledStarts(unit_start(mean, deviation), standardised, log_scale if known else None)
-
-
-def median_known(x: Array, unknown: Flags) -> Array:
-    """Median (D,) of what is known in each column; NaN where nothing is."""
-    known = np.sort(np.where(unknown, np.inf, x), axis=0)
-    number = np.maximum((~unknown).sum(0), 1)
-    low, high = (np.take_along_axis(known, i[None], 0)[0] for i in ((number - 1) // 2, number // 2))
-    return np.where(np.isfinite(high), (low + high) / 2, np.nan)
 
 
 def unit_start(mean: Array, deviation: Array) -> SiteEffects:
     """Features of sites in another unit: one factor explains the mean and the deviation beside those of most sites."""
-    M, S = middle(mean.T), middle(deviation.T)
+    M, S = lower_medians(mean.T), lower_medians(deviation.T)
     log_scale, g = np.log(deviation / S), LOG_FACTORS[:, None, None]
     misfit = ((log_scale - g) ** 2 + ((np.exp(-g) * mean - M) / S) ** 2) / NATURAL
     here = misfit[len(g) // 2]
-    unit = np.where(here - misfit.min(0) > ANOTHER_UNIT, LOG_FACTORS[misfit.argmin(0)], 0.0)
+    enough = ANOTHER_UNIT + 2 * np.log(max(mean.size, 1))  # the best of so many gains as much by chance
+    unit = np.where(here - misfit.min(0) > enough, LOG_FACTORS[misfit.argmin(0)], 0.0)
     return SiteEffects(np.zeros_like(unit), unit)
 
 
@@ -109,7 +103,7 @@ def vote(stack: Stack, deviation: Array) -> Array:
         others = order[:rank] if rank < len(order) else order[order != j]
         places = np.concatenate([own[i] - offset[i] for i in others])
         offset[j] = best_shift(own[j], places[evenly(len(places), MOST_PLACES)], offset[j])
-    return (offset - middle(offset.T)) * deviation
+    return (offset - lower_medians(offset.T)) * deviation
 
 
 def best_shift(values: Array, places: Array, present: Array) -> Array:

@@ -36,6 +36,7 @@ class Design:
     ) -> None:
         self.allowed, self.widths = allowed, np.zeros_like(at.log_scale).T if widths is None else widths.T
         self.of_widths = 0.0 if widths is None else 1 / NATURAL_WIDTHS
+        self.board = board
         (self.J, self.D), K, self.least = at.offset.shape, len(board.counts), deviation**2
         [stack], own, atom = board.stacks, board.group, board.labels
         seen, w, wy, _, _ = parts(board.rows[0])
@@ -109,7 +110,7 @@ class Design:
         on[:, self.J :] &= scaled
         e = self._solve(on, at.coefficients)
         for kind in (slice(self.J), slice(self.J, None)):
-            e[:, kind] -= np.where(on[:, kind].all(1), middle(e[:, kind]), 0.0)[:, None]
+            e[:, kind] -= np.where(on[:, kind].all(1), lower_medians(e[:, kind]), 0.0)[:, None]
         yield e
 
     def select(self, e: Array, scaled: bool) -> SiteEffects:
@@ -150,6 +151,6 @@ class Design:
         return found
 
 
-def middle(x: Array) -> Array:
+def lower_medians(x: Array) -> Array:
     """Lower median of each row: one of its entries."""
     return np.asarray(np.sort(x, axis=1)[:, (x.shape[1] - 1) // 2])

@@ -27,11 +27,21 @@ from modelweld.core.family import Family, with_fields
 from modelweld.core.matching import Matching, SiteEffects
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
-from modelweld.core.values import Array, Flags, Index, Stack, canonical_order, group_of_values, offsets_of
+from modelweld.core.values import (
+    Array,
+    Flags,
+    Index,
+    Stack,
+    canonical_order,
+    group_of_values,
+    offsets_of,
+    total_variance,
+)
 from modelweld.errors import ModelweldWarning
 from modelweld.families.real_values import Gaussian
-from modelweld.fit.effects.effect_starts import ScaledStarts, median_known, shifted_starts, site_means, totals_of
+from modelweld.fit.effects.effect_starts import ScaledStarts, shifted_starts, site_means, totals_of
 from modelweld.fit.effects.equations import Design
+from modelweld.fit.screening.distances import middle
 from modelweld.fit.search.starts import run
 
 EVIDENT = 10.0
@@ -131,8 +141,8 @@ class Problem:
     @cached_property
     def deviation(self) -> Array:
         """Deviations (D,) of values within the median site: free of offsets, and of scales of a minority."""
-        squares, raw = np.square(totals_of(self.stack)[1]), self.asked.first_look(self.stack).total
-        within = np.nan_to_num(median_known(squares, np.isnan(squares)))
+        within = np.nan_to_num(middle(np.square(totals_of(self.stack)[1])))
+        raw = total_variance(self.stack, self.asked.scalar)[1]
         return np.sqrt(np.where(within > np.finfo(float).eps * raw, within, raw))
 
     @cached_property
@@ -141,8 +151,8 @@ class Problem:
         centred = self.stack.values - site_means(self.stack)[group_of_values(self.stack.offsets)]
         total = np.square(self.deviation)
         total = total.mean(keepdims=True) if self.asked.scalar else total
-        look = self.asked.first_look(replace(self.stack, values=centred))._replace(total=total)
-        look = look._replace(origin=self.asked.first_look(self.stack).origin)
+        origin = total_variance(self.stack, self.asked.scalar)[0]
+        look = self.asked.first_look(replace(self.stack, values=centred))._replace(origin=origin, total=total)
         scaled, share = self.asked.with_scale(look.origin, total).with_prior_of(look), look.shares[0]
         noise = np.maximum(share * total * look.typical, np.asarray(scaled.floor))
         return with_fields(scaled, mean=look.origin, noise=noise, spread=(1 - share) * total)
@@ -176,8 +186,7 @@ class Problem:
 
     def name_unlike(self, found: Fitted) -> tuple[int, ...]:
         """Sites that have effects, and share too few values with others even then."""
-        board = self.board(found.effects, found.labels)
-        shared = np.bincount(board.group, board.counts[board.labels] > 1, len(board.sizes))
+        shared = count_shared(self.board(found.effects, found.labels))
         differ = (found.effects.coefficients != 0).any(0).reshape(2, -1).any(0)
         return tuple(np.flatnonzero(differ & (shared < FEWEST_SHIFTED)).tolist())
 
@@ -198,16 +207,17 @@ class Problem:
 
     def solve(self, labels: Index, start: SiteEffects, scaled: bool) -> Fitted:
         """Effects given labels, in turn with hyperparameters, as long as the objective rises."""
-        best, design = self._judge(start, labels)
+        best, design = self.judge(start, labels)
         for _ in range(MOST_ROUNDS):
-            tried = [self._judge(design.select(e, scaled), labels) for e in design.proposals(best.effects, scaled)]
+            tried = [self.judge(design.select(e, scaled), labels) for e in design.proposals(best.effects, scaled)]
             found, design = max(tried, key=lambda x: x[0].value)
             if found.value <= best.value + SMALLEST_RISE:
                 break
             best = found
         return best
 
-    def _judge(self, effects: SiteEffects, labels: Index) -> tuple[Fitted, Design]:
+    def judge(self, effects: SiteEffects, labels: Index) -> tuple[Fitted, Design]:
+        """The objective of effects and labels, and the equations there."""
         board = self.board(effects, labels)
         design = Design(board, effects, self.deviation, self.allowed, self.scaled.widths)
         return Fitted(board.objective() + design.log_prior(effects), effects, labels), design
@@ -236,11 +246,9 @@ def search(problem: Problem, labels: Index) -> tuple[SiteEffects | None, bool]:
     """
     zero = np.zeros_like(problem.scaled.unit.offset)
     none = SiteEffects(zero, zero)
-    board = problem.board(none, labels)
-    without = problem._judge(none, labels)[0]
+    without, design = problem.judge(none, labels)
     unit, standardised, _ = problem.scaled
-    design = Design(board, none, problem.deviation, problem.allowed, problem.scaled.widths)
-    if not unit.any() and all_share(board) and not design.is_worth(none):
+    if not unit.any() and all_share(design.board) and not design.is_worth(none):
         return None, False
     best = problem.climb(problem.solve(labels, none, scaled=False), without)
     for start in shifted_starts(problem.stack, problem.deviation):
@@ -260,13 +268,17 @@ def _value(fitted: Fitted) -> float:
     return fitted.value
 
 
+def count_shared(board: Board) -> Index:
+    """Number of each site's values that others share (J,)."""
+    return np.bincount(board.group[board.counts[board.labels] > 1], minlength=len(board.sizes))
+
+
 def all_share(board: Board) -> bool:
     """Whether every site shares half of its values, and sites that share a quarter with each other hang together."""
     J, K = len(board.sizes), len(board.counts)
-    shared = np.bincount(board.group, board.counts[board.labels] > 1, J)
     held = np.zeros((J, K))
     held[board.group, board.labels] = 1.0
     common, size = held @ held.T, board.sizes
     linked = 4 * common >= np.maximum(np.minimum(size[:, None], size), 1)
     pieces = scipy.sparse.csgraph.connected_components(linked[size > 0][:, size > 0])[0]
-    return bool((2 * shared >= size).all() and pieces <= 1)
+    return bool((2 * count_shared(board) >= size).all() and pieces <= 1)
