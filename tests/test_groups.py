@@ -53,11 +53,11 @@ def test_means_are_those_of_all_points_of_a_group():
 def test_every_point_is_in_one_row_and_one_column(fusion, sites):
     table = fusion.table()
     assert np.nansum(table.counts) + table.aside == sum(np.sum(s.arrays["counts"]) for s in sites)
-    assert table.whole_points.sum() == 241
-    np.testing.assert_array_equal(np.nansum(table.whole_counts, axis=1), table.whole_points)
+    assert table.points.sum() == 241
+    np.testing.assert_array_equal(np.nansum(table.counts, axis=1), table.points)
     for j, labels in enumerate(fusion.labels):
         for k, n in zip(labels, sites[j].arrays["counts"], strict=True):
-            assert table.counts[k, j] == n
+            assert abs(table.counts[k, j] - n) <= 0.5
     assert np.isnan(table.counts).sum() == table.counts.size - sum(map(len, fusion.labels))
 
 

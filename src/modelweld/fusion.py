@@ -367,7 +367,7 @@ class Fusion:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
         return modelweld.files.fusion_file.save_fusion(self._fit, path, force=force)
 
-    def table(self, set_name: str | None = None, *, confidence: bool = False) -> GroupTable:
+    def table(self, set_name: str | None = None, *, confidence: bool = False, allow_small: bool = False) -> GroupTable:
         """One row per group: who has it, how many points, and the mean of what sites sent in the features' units.
 
         Rows are numbered as `labels` are. The fused value stands beside a mean from which it differs visibly. Print it,
@@ -379,19 +379,28 @@ class Fusion:
             Which set; needed when there are several.
         confidence : bool
             Whether to say how sure groups are, which takes seconds (at its first use on a machine more).
+        allow_small : bool
+            Whether to show numbers of points below five, and what groups of so few are like.
         """
-        return modelweld.report.groups.groups_of(self, set_name, confidence=confidence)
+        return modelweld.report.groups.groups_of(self, set_name, confidence=confidence, allow_small=allow_small)
 
     @on_one_thread
     def report(
-        self, path: str | os.PathLike[str], title: str = "Fusion report", *, force: bool = False, draws: bool = True
+        self,
+        path: str | os.PathLike[str],
+        title: str = "Fusion report",
+        *,
+        force: bool = False,
+        draws: bool = True,
+        allow_small: bool = False,
     ) -> Path:
         """Write one self-contained HTML page: what was fused, how sure that is, and what to look at.
 
         A file that is there already is replaced with `force` alone. Without `draws` it is written at once: confidences
-        then take all other matches to be right, and means have standard errors instead of intervals.
+        then take all other matches to be right, and means have standard errors instead of intervals. With `allow_small`
+        it shows numbers of points below five, and what groups of so few are like.
         """
-        return modelweld.report.write_report(self, path, title, force=force, draws=draws)
+        return modelweld.report.write_report(self, path, title, force=force, draws=draws, allow_small=allow_small)
 
     @property
     def plot(self) -> Plot:

@@ -11,7 +11,7 @@ import typer
 import modelweld
 from modelweld import cli
 from modelweld.cli.messages import FAMILIES, PRIORS, result, say, spell_options
-from modelweld.cli.site import Centres, Force, Json
+from modelweld.cli.site import AllowSmall, Centres, Force, Json
 from modelweld.progress import show_progress
 
 if TYPE_CHECKING:
@@ -96,6 +96,8 @@ def verdict(
 def report(
     fusion: FusionFile,
     out: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("report.html"),
+    title: Annotated[str, typer.Option(help="Heading of the page.")] = "Fusion report",
+    allow_small: AllowSmall = False,
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report's numbers instead of writing it.")] = False,
 ) -> None:
@@ -103,16 +105,16 @@ def report(
     if json:
         found = cli.paths.read_fusion(fusion)
         with show_progress("computing the numbers"):
-            numbers = modelweld.report.numbers_of(found)
+            numbers = modelweld.report.numbers_of(found, allow_small=allow_small)
         return result("", numbers, json)
     modelweld.report.page.check_page(out, force=force)
-    _write_page(cli.paths.read_fusion(fusion), out, force)
+    _write_page(cli.paths.read_fusion(fusion), out, force, title=title, allow_small=allow_small)
     result(f"written to {out}")
 
 
-def _write_page(fusion: Fusion, path: Path, force: bool) -> None:
+def _write_page(fusion: Fusion, path: Path, force: bool, **shown: Any) -> None:
     with show_progress("writing the report"):
-        modelweld.report.write_report(fusion, path, force=force)
+        modelweld.report.write_report(fusion, path, force=force, **shown)
 
 
 def add(

@@ -65,7 +65,7 @@ def problems_in_words() -> Iterator[None]:
         try:
             yield
         except (InputError, OSError) as wrong:
-            say(f"error: {spell_options(_one_line(wrong))}")
+            say(f"error: {_one_line(wrong)}")
             sys.exit(1)
 
 
@@ -83,7 +83,7 @@ class Compiling:
 
 def say(text: str) -> None:
     """Print something that is not a result."""
-    typer.echo(printable(text), err=True)
+    typer.echo(printable(spell_options(text)), err=True)
 
 
 def result(text: str, content: object = None, as_json: bool = False) -> None:
@@ -91,7 +91,7 @@ def result(text: str, content: object = None, as_json: bool = False) -> None:
     if as_json:
         typer.echo(json.dumps(content, indent=2, allow_nan=False, default=_plain))
     elif text:
-        typer.echo(printable(text))
+        typer.echo(printable(spell_options(text)))
 
 
 def printable(text: str) -> str:

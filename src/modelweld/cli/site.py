@@ -22,6 +22,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Centres = Annotated[
     bool, typer.Option("--centres", help="Rows of tables without counts are centres of groups, not people.")
 ]
+AllowSmall = Annotated[
+    bool, typer.Option("--allow-small", help="Show groups and numbers of fewer than five points, which may be persons.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 
 
@@ -74,7 +77,7 @@ def export(
             **facts,
         )
     concerns = [spell_options(concern) for concern in report.concerns]
-    result(spell_options(str(report)), {**asdict(report), "concerns": concerns}, json)
+    result(str(report), {**asdict(report), "concerns": concerns}, json)
 
 
 def inspect(
@@ -82,6 +85,7 @@ def inspect(
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Of a fusion: confidences of groups, and in how many sites each is.")
     ] = False,
+    allow_small: AllowSmall = False,
     centres: Centres = False,
     json: Json = False,
 ) -> None:
@@ -93,7 +97,7 @@ def inspect(
         if json and confidence:
             content["sharing"] = {name: found.posterior.sharing(set_name=name).as_dict() for name in found.matchings}
         for name in () if json else found.matchings:
-            lines.append(f"\n{found.table(name, confidence=confidence)}")
+            lines.append(f"\n{found.table(name, confidence=confidence, allow_small=allow_small)}")
             lines += [f"\n{found.timeline.lifetimes(name)}"] if found.timeline.times is not None else []
     result("\n".join(lines), content, json)
 

@@ -104,8 +104,8 @@ function map() {
   const members = S.map.members.map((axes, r) => [a, b].map((i) => at(S.members && S.members[r], axes, i)));
   const places = S.map.atoms.map((axes, k) => [a, b].map((i) => at(S.atoms[k], axes, i)));
   const seen = (p) => p[0] !== null && p[1] !== null;
-  const inside = members.filter((p, r) => S.labels[r] < S.K && seen(p)).concat(places.slice(0, S.K));
-  const box = bounds(inside.length ? inside : places), on_page = frame(c, box, width, height, PAD, [names[a], names[b]]);
+  const inside = members.filter((p, r) => S.labels[r] < S.K && seen(p)).concat(places.slice(0, S.K).filter(seen));
+  const box = bounds(inside.length ? inside : places.filter(seen)), on_page = frame(c, box, width, height, PAD, [names[a], names[b]]);
   const within = (p) => seen(p) ? on_page(p.map((v, i) => Math.max(box[i][0], Math.min(box[i][1], v)))) : [-99, -99];
   P.members = members.map(within); P.atoms = places.map(within);
   const [paper, ink] = ["paper", "ink"].map(colour);

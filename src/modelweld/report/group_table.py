@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from modelweld.core.values import Array, Index
 from modelweld.inputs.notebook import decimals_of, spell
-from modelweld.report.text import LISTED, NAMED, align_cells, several
+from modelweld.report.text import FEW, FEW_SAID, LISTED, NAMED, align_cells, are_few, hide, several
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -40,7 +40,8 @@ class GroupTable:
     held : bool array (K, J) or None
         Which ones; None if there are too many to list.
     counts : array (K, J) or None
-        Points at each site: NaN where it does not have the group, or did not say.
+        Points at each site, expected numbers rounded so that those of a site add up: NaN where it does not have the
+        group, or did not say.
     points : array (K,) or None
         Points in all; of sites that repeat another, once.
     aside : float or None
@@ -60,6 +61,8 @@ class GroupTable:
         With confidences, in how many sites each group is expected to be (``fusion.posterior.sharing()``).
     at_several : int
         How many groups several sites have; sites that repeat another do not count.
+    allow_small : bool
+        Whether numbers below five, and values of groups of so few points, are printed and put into a DataFrame.
 
     Examples
     --------
@@ -96,6 +99,7 @@ class GroupTable:
     words: tuple[tuple[str, ...], ...]
     shared: Sharing | None = None
     at_several: int = 0
+    allow_small: bool = False
 
     def __len__(self) -> int:
         return len(self.held_by)
@@ -107,19 +111,11 @@ class GroupTable:
             return np.asarray(np.abs(self.means - self.fused) > self.errors)
 
     @property
-    def whole_counts(self) -> Array | None:
-        """Points at each site as whole numbers, rounded so that those of a site add up; shares and NaN as they are."""
-        if self.counts is None or self.are_shares:
-            return self.counts
-        return np.stack([whole_numbers(own) for own in self.counts.T], axis=1)
-
-    @property
-    def whole_points(self) -> Array | None:
-        """The same in all."""
-        if self.points is None or self.counts is None or self.are_shares:
-            return self.points
-        once = np.abs(np.nansum(self.counts, axis=1) - self.points) < 0.5  # no site repeats another
-        return np.where(once, np.nansum(np.asarray(self.whole_counts, dtype=np.float64), axis=1), np.rint(self.points))
+    def small(self) -> NDArray[np.bool_]:
+        """Groups of so few points (K,) that they describe persons; none where that may be shown, or is not known."""
+        if self.points is None or self.are_shares or self.allow_small:
+            return np.zeros(len(self), dtype=bool)
+        return are_few(self.points)
 
     @property
     def decimals(self) -> tuple[int, ...]:
@@ -139,18 +135,20 @@ class GroupTable:
         columns: dict[str, object] = {"sites": self.held_by}
         what = f"share of {self.counted}" if self.are_shares else self.counted
         if self.points is not None and not self.are_shares:
-            columns[self.counted] = self.points
+            columns[self.counted] = self._shown(self.points)
         if self.confidence is not None:
             columns["confidence"] = self.confidence
         if self.shared is not None:
             of = self.shared
             columns |= {"sites expected": of.expected, "sites at least": of.low, "sites at most": of.high}
         for d, title in enumerate(self.titles()):
-            columns |= {title: self.means[:, d], f"{title} ±": self.errors[:, d], f"{title} fused": self.fused[:, d]}
+            of_feature = {title: self.means, f"{title} ±": self.errors, f"{title} fused": self.fused}
+            columns |= {name: np.where(self.small, np.nan, own[:, d]) for name, own in of_feature.items()}
         if self.words:
             columns["words"] = [", ".join(words) for words in self.words]
         if self.counts is not None:
-            columns |= {f"{what} at {site}": own for site, own in zip(self.sites, self.counts.T, strict=True)}
+            own = self._shown(self.counts)
+            columns |= {f"{what} at {site}": own[:, j] for j, site in enumerate(self.sites)}
         return pandas.DataFrame(columns, index=pandas.RangeIndex(len(self), name=self.word))
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
@@ -163,11 +161,10 @@ class GroupTable:
         yield self.word, [str(k) for k in range(len(self))]
         yield "sites", [str(n) for n in self.held_by.tolist()]
         if self.points is not None and not self.are_shares:
-            yield self.counted, _numbers(self.whole_points)
+            yield self.counted, self._numbers(self.points)
         if self.counts is not None and len(self.sites) <= LISTED:
-            own = np.asarray(self.whole_counts)
-            for j, site in enumerate(self.sites):
-                yield (f"{site} %", _numbers(100 * own[:, j])) if self.are_shares else (site, _numbers(own[:, j]))
+            for site, own in zip(self.sites, self.counts.T, strict=True):
+                yield (f"{site} %", self._numbers(100 * own)) if self.are_shares else (site, self._numbers(own))
         if self.confidence is not None:
             yield "confidence", [f"{c:.2f}" for c in self.confidence]
         if self.shared is not None:
@@ -175,16 +172,27 @@ class GroupTable:
             yield "sites expected", [f"{mean:.1f} ({low} to {high})" for mean, low, high in each]
         if self.words:
             known_by = {"topic": "words", "pattern": "largest entries"}.get(self.word, "symbols")
-            yield known_by, [", ".join(words[:LISTED]) for words in self.words]
+            yield known_by, hide([", ".join(words[:LISTED]) for words in self.words], self.small, FEW)
         differs, decimals = self.differs, self.decimals
         for d, title in list(enumerate(self.titles()))[:LISTED]:
             yield (
                 title,
                 [
-                    spell(mean, decimals[d]) + (f" (fused {spell(fused, decimals[d])})" if other else "")
-                    for mean, fused, other in zip(self.means[:, d], self.fused[:, d], differs[:, d], strict=True)
+                    FEW if small else spell(x, decimals[d]) + (f" (fused {spell(fused, decimals[d])})" if other else "")
+                    for x, fused, other, small in zip(
+                        self.means[:, d], self.fused[:, d], differs[:, d], self.small, strict=True
+                    )
                 ],
             )
+
+    def _shown(self, points: Array) -> Array:
+        """Numbers of points, NaN where they are too few to be shown."""
+        return points if self.allow_small or self.are_shares else np.where(are_few(points), np.nan, points)
+
+    def _numbers(self, points: Array) -> list[str]:
+        """The same as text."""
+        few = np.isnan(self._shown(points)) & ~np.isnan(points)
+        return hide([spell(float(n), 0) for n in points], few, FEW)
 
     @property
     def title(self) -> str:
@@ -200,6 +208,8 @@ class GroupTable:
             lines.append(f"{len(self.features) - LISTED} more columns")
         if self.aside is not None and self.aside >= 0.5 and not self.are_shares:
             lines.append(f"{self.aside:,.0f} {self.counted} are in none of these: excluded")
+        if self.small.any():
+            lines.append(f"{FEW}: {FEW_SAID}")
         if self.differs.any():
             lines.append("fused: what a further site is expected to have, where it is not the mean of what sites sent")
         return lines
@@ -238,7 +248,3 @@ def whole_numbers(counts: Array) -> Array:
     left = int(np.rint(np.nansum(counts) - np.nansum(found)))
     found[np.argsort(np.where(known, found - counts, np.inf), kind="stable")[:left]] += 1
     return found
-
-
-def _numbers(values: Array | None) -> list[str]:
-    return [spell(float(value), 0) for value in (() if values is None else values)]

@@ -39,7 +39,8 @@ function spell(x, decimals) { // as inputs/digits.py
 const fixed = (x, d) => spell(x, S.groups.decimals[d]);
 const about = (x, d) => // a deviation: three digits say enough
   `± ${spell(x, Math.min(S.groups.decimals[d], Math.max(0, 2 - Math.floor(Math.log10(x)))))}`;
-const whole = (x) => x === null || x === undefined ? "–" : Math.round(x).toLocaleString("en");
+const FEWEST = 5, isFew = (n) => typeof n === "string"; // "< 5": too few to be shown
+const whole = (x) => x === null || x === undefined ? "–" : isFew(x) ? x : Math.round(x).toLocaleString("en");
 const withUnit = (d) => S.groups.features[d] + (S.groups.units[d] ? ` (${S.groups.units[d]})` : "");
 function differs(k, d) {
   const G = S.groups, [mean, fused, error] = [G.means[k][d], G.fused[k][d], G.errors[k][d]];
@@ -53,18 +54,14 @@ function meanCell(k, d) {
   return el("td", { class: "n" }, fixed(G.means[k][d], d), below(fused), below(drawn || error));
 }
 const sharesOf = (x) => S.groups.shares && x !== null ? `${Math.round(100 * x)} %` : whole(x);
-function pointsAt(k, j) {
-  const rows = rowsOf[k].filter((r) => siteOf[r] === j);
-  if (!rows.length) return undefined;
-  return rows.some((r) => S.groups.members[r] === null) ? null : rows.reduce((t, r) => t + S.groups.members[r], 0);
+function sumPoints(rows) { // of fragments, or of all that a site sent; a bound where one of them is not shown
+  const own = rows.map((r) => S.groups.members[r]), few = own.filter(isFew).length,
+    total = own.reduce((t, n) => t + (isFew(n) ? 0 : n), 0);
+  return !own.length ? undefined : own.includes(null) ? null : few ? `< ${(total + few * FEWEST).toLocaleString("en")}` : total;
 }
-function siteTotal(j) {
-  if (!S.groups.members) return null;
-  let total = 0, known = true;
-  siteOf.forEach((own, r) => { if (own === j) { known = known && S.groups.members[r] !== null;
-        total += S.groups.members[r] || 0; } });
-  return known && !S.groups.shares ? total : null;
-}
+const pointsAt = (k, j) => sumPoints(rowsOf[k].filter((r) => siteOf[r] === j));
+const siteTotal = (j) => S.groups.members && !S.groups.shares
+  ? sumPoints(range(siteOf.length).filter((r) => siteOf[r] === j)) : null;
 
 
 // ---- in how many sites ----

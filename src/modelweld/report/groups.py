@@ -17,15 +17,18 @@ from modelweld.errors import InputError
 from modelweld.families.capabilities import variances_of
 from modelweld.kinds import kind_named
 from modelweld.report.coordinates import Values, gather_values, is_timed, places_last_seen
-from modelweld.report.group_table import GroupTable
+from modelweld.report.group_table import GroupTable, whole_numbers
 from modelweld.report.text import (
+    FEW,
     LEVEL,
     MOST_PAIRS,
     Content,
     Numbers,
+    are_few,
     digits_needed,
     exact,
     group_word,
+    hide,
     list_words,
     round_digits,
     short,
@@ -38,7 +41,9 @@ if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
 
-def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool = False) -> GroupTable:
+def groups_of(
+    fusion: Fusion, set_name: str | None = None, *, confidence: bool = False, allow_small: bool = False
+) -> GroupTable:
     """The table of groups behind ``fusion.table()``, the page, the demonstration and ``modelweld inspect``.
 
     Parameters
@@ -49,6 +54,8 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
         Which set; needed when there are several.
     confidence : bool
         Whether to say how sure groups are, which takes seconds (at its first use on a machine more).
+    allow_small : bool
+        Whether to show numbers of points below five, and what groups of so few are like.
 
     Examples
     --------
@@ -94,14 +101,19 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
         words=tuple(tuple(str(word) for word, _ in row) for row in (list_words(fusion, name) or [])[:K]),
         shared=None if least is None else fusion.posterior.sharing(set_name=name).first(K),
         at_several=matching.shared,
+        allow_small=allow_small,
     )
 
 
 class _Numbers(NamedTuple):
-    """Points behind each local parameter (N,), and whether the site stated it: else they are nominal weights."""
+    """Points behind each local parameter (N,), and whether the site stated it: else they are nominal weights.
+
+    `whole` are whole numbers of which those of a site add up; shares as they are.
+    """
 
     points: Array
     stated: NDArray[np.bool_]
+    whole: Array
 
 
 def _numbers(fusion: Fusion, name: str) -> _Numbers | None:
@@ -111,12 +123,31 @@ def _numbers(fusion: Fusion, name: str) -> _Numbers | None:
         return None
     points = [np.asarray(model.arrays["counts"]) for model in models]
     stated = np.repeat([not model.facts.get("nominal") for model in models], [len(own) for own in points])
-    return _Numbers(np.concatenate(points), stated)
+    whole = [whole_numbers(own) for own in points] if _are_numbers(fusion) else points
+    return _Numbers(np.concatenate(points), stated, np.concatenate(whole))
 
 
 def _are_numbers(fusion: Fusion) -> bool:
     """Whether counts are numbers of points, or shares of a site's."""
     return all(bool(model.facts.get("counted", True)) for model in fusion._fit.models)
+
+
+class Small(NamedTuple):
+    """Which atoms (A,), those excluded among them, and which local parameters (N,) stand for too few points."""
+
+    atoms: NDArray[np.bool_]
+    rows: NDArray[np.bool_]
+
+
+def find_small(fusion: Fusion, name: str, allow_small: bool) -> Small:
+    """What of a set is not shown; nothing where that is allowed, or numbers of points are not known."""
+    matching, own = fusion.matchings[name], _numbers(fusion, name)
+    if allow_small or own is None or not _are_numbers(fusion):
+        return Small(np.zeros(len(matching.counts), dtype=bool), np.zeros(len(matching.stacked_labels), dtype=bool))
+    points = np.where(own.stated, own.whole, 0.0)
+    return Small(
+        are_few(np.bincount(matching.stacked_labels, points, len(matching.counts)).astype(np.float64)), are_few(points)
+    )
 
 
 def display_keys(fusion: Fusion, name: str) -> list[Key]:
@@ -202,12 +233,12 @@ def _count(
     if own is None:
         return None, None, None
     J, A, K = len(matching.offsets) - 1, len(matching.counts), matching.K
-    labels, stated = matching.stacked_labels, np.where(own.stated, own.points, 0.0)
+    labels, stated = matching.stacked_labels, np.where(own.stated, own.whole, 0.0)
     points: Array = np.bincount(labels, stated * once, A).astype(np.float64)
     if A * J > MOST_PAIRS:
         return None, points[:K], float(points[K:].sum())
     counts = np.where(matching.presence.T, 0.0, np.nan)
-    np.add.at(counts, (labels, group_of_values(matching.offsets)), np.where(own.stated, own.points, np.nan))
+    np.add.at(counts, (labels, group_of_values(matching.offsets)), np.where(own.stated, own.whole, np.nan))
     return counts[:K], points[:K], float(points[K:].sum())
 
 
@@ -221,12 +252,15 @@ def _least_sure(fusion: Fusion, name: str) -> Array | None:
     return least[: matching.K]
 
 
-def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Index, most_columns: int) -> Content:
+def list_groups(
+    fusion: Fusion, name: str, stated: Confidence | None, rows: Index, most_columns: int, small: Small
+) -> Content:
     """The groups of a set, with intervals if draws are behind the stated confidence.
 
     Points are those of the local parameters `rows` that the page lists; features are those in which groups differ most.
     """
     table = groups_of(fusion, name)
+    few = small.atoms[: len(table)]
     noise, spread = _deviations(fusion, name, len(table.features))
     listed = np.sort(rank_features(table.means, noise**2)[:most_columns])
     low, high = _intervals(fusion, name, stated, table)
@@ -241,17 +275,19 @@ def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Inde
         "units": [table.units[d] for d in listed],
         "decimals": decimals,
         "columns": len(table.features),
-        "means": short(table.means[:, listed], digits),
-        "errors": short(table.errors[:, listed], 3),
-        "fused": short(table.fused[:, listed], digits),
-        "low": None if low is None else short(low[:, listed], digits),
-        "high": None if high is None else short(high[:, listed], digits),
+        "means": hide(short(table.means[:, listed], digits), few),
+        "errors": hide(short(table.errors[:, listed], 3), few),
+        "fused": hide(short(table.fused[:, listed], digits), few),
+        "low": None if low is None else hide(short(low[:, listed], digits), few),
+        "high": None if high is None else hide(short(high[:, listed], digits), few),
         "level": LEVEL,
         "noise": [round_digits(x, 3) for x in noise[listed]],
         "spread": [round_digits(x, 3) for x in spread[listed]],
-        "points": None if table.whole_points is None else [exact(n) for n in table.whole_points],
+        "points": None if table.points is None else hide([exact(n) for n in table.points], few, FEW),
         "aside": None if table.aside is None else exact(table.aside),
-        "members": None if own is None else short(np.where(own.stated, own.points, np.nan)[rows]),
+        "members": None
+        if own is None
+        else hide(short(np.where(own.stated, own.whole, np.nan)[rows]), small.rows[rows], FEW),
         "held": _sharing(fusion, name, stated),
     }
 

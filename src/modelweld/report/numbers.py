@@ -33,9 +33,11 @@ from modelweld.report.coordinates import (
     tell_lives,
     variances_about_atoms,
 )
-from modelweld.report.groups import display_keys, list_groups, rank_features
+from modelweld.report.groups import Small, display_keys, find_small, list_groups, rank_features
 from modelweld.report.pictures import draw_picture
 from modelweld.report.text import (
+    FEW,
+    FEW_SAID,
     NAMED,
     NOTED,
     Content,
@@ -43,6 +45,7 @@ from modelweld.report.text import (
     Numbers,
     digits_needed,
     exact,
+    hide,
     list_words,
     round_digits,
     short,
@@ -73,7 +76,7 @@ MOST_VALUES = 60_000
 differ most; members' values are listed if they are not more."""
 
 
-def numbers_of(fusion: Fusion, *, draws: bool = True) -> Content:
+def numbers_of(fusion: Fusion, *, draws: bool = True, allow_small: bool = False) -> Content:
     """All that a report shows, as dicts, lists, numbers and words.
 
     Parameters
@@ -83,6 +86,8 @@ def numbers_of(fusion: Fusion, *, draws: bool = True) -> Content:
     draws : bool
         Whether matchings are drawn for confidences and intervals, which takes seconds, and is compiled at its first use
         on a machine. Else confidences take all other matches to be right.
+    allow_small : bool
+        Whether to show numbers of points below five (else "< 5"), and what groups of so few are like (else None).
 
     Returns
     -------
@@ -143,8 +148,11 @@ def numbers_of(fusion: Fusion, *, draws: bool = True) -> Content:
         "sure_from": SURE,
         "settings": fusion.settings,
         "verdict": verdict,
-        "picture": draw_picture(fusion, notes),
-        "sets": [_set(fusion, name, shown, notes, draws, verdict) for name in fusion.matchings],
+        "picture": draw_picture(fusion, notes, allow_small),
+        "sets": [
+            _set(fusion, name, shown, notes, draws, verdict, find_small(fusion, name, allow_small))
+            for name in fusion.matchings
+        ],
         "notes": list(dict.fromkeys(notes)),
     }
 
@@ -158,7 +166,9 @@ def _choose_sites(sizes: Index, notes: list[str]) -> Index:
     return np.unique(np.linspace(0, J - 1, most).round().astype(np.int64))
 
 
-def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool, verdict: Content | None) -> Content:
+def _set(
+    fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool, verdict: Content | None, small: Small
+) -> Content:
     """One set: its matching, values, members, order, map, hyperparameters, diagnostics."""
     matching = fusion.matchings[name]
     labels, counts, K = matching.stacked_labels, matching.counts, matching.K
@@ -177,6 +187,12 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool,
         site_order, atom_order = order_by_likeness(matching.presence[shown], K)
     else:
         site_order, atom_order = order_by_time(timed, len(counts))
+    if small.rows.any() or small.atoms.any():
+        notes.append(f"{FEW}: {FEW_SAID}.")
+    if timed is not None:
+        timed["paths"] = hide(
+            timed["paths"], small.atoms[:K], {name: [] for name in ("times", "values", "low", "high")}
+        )
     diagnostics = diagnose_sites(fusion, name, shown, notes)
     alerts = rank_alerts(matching.reasons, diagnostics, [fusion.sites[j] for j in shown], fusion.sites)
     return {
@@ -191,9 +207,9 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool,
         "decimals": decimals,
         "best": _best_pair(fusion, name, values, listed),
         "dimensions": len(values.columns),
-        "atoms": short(values.atoms[:, listed], digits),
-        "spread": short(spread[:, listed]),
-        "members": _members(values, order, listed, notes, digits),
+        "atoms": hide(short(values.atoms[:, listed], digits), small.atoms),
+        "spread": hide(short(spread[:, listed]), small.atoms),
+        "members": _members(values, order, listed, notes, digits, small),
         "distance": short(distance[order], 3),
         "confidence": None if sure is None else short(sure[order], 4),
         "confidence_meaning": None if stated is None else stated.meaning,
@@ -201,31 +217,37 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool,
         "doubtful_number": None if sure is None else int((sure[labels < K] < SURE).sum()),
         "doubtful": list_doubtful(fusion, name, stated, distance),
         "order": {"sites": site_order.tolist(), "atoms": atom_order.tolist()},
-        "map": _map(values, K, order),
+        "map": _map(values, K, order, small),
         "roots": values.shares,
         **list_aside(fusion, name, matching),
         "diagnostics": diagnostics,
         "fit": describe_fit(matching, NAMED),
-        "words": list_words(fusion, name),
-        "groups": list_groups(fusion, name, stated, order, min(NAMED, max(1, MOST_VALUES // max(K, 1)))),
+        "words": None
+        if (words := list_words(fusion, name)) is None
+        else [[] if few else own for own, few in zip(words, small.atoms.tolist(), strict=True)],
+        "groups": list_groups(fusion, name, stated, order, min(NAMED, max(1, MOST_VALUES // max(K, 1))), small),
         "time": timed,
         "alerts": alerts[:NOTED],
         "warned": list(dict.fromkeys(site for alert in alerts for site in alert["sites"])),
     }
 
 
-def _map(values: Values, K: int, order: Index) -> Content:
+def _map(values: Values, K: int, order: Index, small: Small) -> Content:
     """Listed members and all atoms on two principal axes."""
     local, atoms, explained = plane(values, values.labels, K)
-    return {"explained": short(explained, 3), "members": short(local[order], 4), "atoms": short(atoms, 4)}
+    return {
+        "explained": short(explained, 3),
+        "members": hide(short(local[order], 4), small.rows[order]),
+        "atoms": hide(short(atoms, 4), small.atoms),
+    }
 
 
-def _members(values: Values, order: Index, listed: Index, notes: list[str], digits: int) -> Numbers:
+def _members(values: Values, order: Index, listed: Index, notes: list[str], digits: int, small: Small) -> Numbers:
     """Members' own values in the listed columns, if they are not too many; what is left out is noted."""
     found = None
     if len(order) * len(listed) <= MOST_VALUES:
         chosen = np.ix_(order, listed)
-        found = short(np.where(values.seen[chosen], values.local[chosen], np.nan), digits)
+        found = hide(short(np.where(values.seen[chosen], values.local[chosen], np.nan), digits), small.rows[order])
     else:
         notes.append(f"Beyond {MOST_VALUES:,} numbers the members' own values are left out; atoms have theirs.")
     if len(listed) < len(values.columns):

@@ -145,7 +145,8 @@ function warnings() {
 // ---- one atom ----
 function strip(k, d) {
   const values = rowsOf[k].slice(0, MOST_LISTED).map((r) => S.members[r][d]).filter((v) => v !== null),
-    all = S.atoms.slice(0, Math.max(S.K, 1)).map((row) => row[d]).concat(values, [S.atoms[k][d]]);
+    all = S.atoms.slice(0, Math.max(S.K, 1)).map((row) => row[d]).concat(values, [S.atoms[k][d]]).filter((v) => v !== null);
+  if (S.atoms[k][d] === null) return null;
   const low = least_of(all), high = most_of(all), x = (v) => 4 + (v - low) / (high - low || 1) * 142,
     mark = svg("svg", { viewBox: "0 0 150 16", "aria-hidden": "true" });
   mark.append(svg("line", { x1: 0, x2: 150, y1: 8, y2: 8, stroke: colour("line") }),

@@ -29,7 +29,7 @@ from modelweld.files.limits import check_free, naming, whole_file
 from modelweld.inputs.notebook import decimals_of, spell
 from modelweld.kinds import kind_named
 from modelweld.report.numbers import numbers_of
-from modelweld.report.text import LISTED, Content, Number, add_units, several
+from modelweld.report.text import FEW, LISTED, Content, Number, add_units, are_few, several
 from modelweld.report.verdicts import CAVEAT
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def write_report(
     *,
     force: bool = False,
     draws: bool = True,
+    allow_small: bool = False,
 ) -> Path:
     """Write a fusion's report, one self-contained HTML file.
 
@@ -86,6 +87,8 @@ def write_report(
         Whether to replace a file that is there already.
     draws : bool
         As in `numbers_of`: whether confidences and intervals are from draws.
+    allow_small : bool
+        Whether to show numbers of points below five, and what groups of so few are like.
 
     Returns
     -------
@@ -101,15 +104,16 @@ def write_report(
     '<!doctype html>'
     """
     with whole_file(check_page(path, force=force), force=force) as part:
-        part.write_text(text_of(fusion, title, draws=draws), encoding="utf-8", newline="\n")
+        text = text_of(fusion, title, draws=draws, allow_small=allow_small)
+        part.write_text(text, encoding="utf-8", newline="\n")
     return Path(path)
 
 
-def text_of(fusion: Fusion, title: str = "Fusion report", *, draws: bool = True) -> str:
+def text_of(fusion: Fusion, title: str = "Fusion report", *, draws: bool = True, allow_small: bool = False) -> str:
     """The page of a fusion; where nothing was matched, because classes have names, it is a table of these."""
     if not fusion.matchings:
-        return legible(class_page(fusion, title))
-    return legible(page_of(numbers_of(fusion, draws=draws), title))
+        return legible(class_page(fusion, title, allow_small))
+    return legible(page_of(numbers_of(fusion, draws=draws, allow_small=allow_small), title))
 
 
 def legible(page: str) -> str:
@@ -181,7 +185,7 @@ def _hash(text: str) -> str:
     return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
 
 
-def class_page(fusion: Fusion, title: str) -> str:
+def class_page(fusion: Fusion, title: str, allow_small: bool = False) -> str:
     """One row per class: its rows at each site and in all, and the mean of each feature over all of them."""
     fused, css = fusion.parameters(), _part("page.css")
     classes = [str(name) for name in fused.coordinates["class"]]
@@ -193,8 +197,10 @@ def class_page(fusion: Fusion, title: str) -> str:
     rows = []
     decimals = [decimals_of(own) for own in averages.T[:LISTED]]
     for name, total, means in zip(classes, totals, averages, strict=True):
-        held = [f"{counts[name]:,.0f}" if name in counts else "–" for counts in own]
-        rows.append([name, f"{total:,.0f}", *held, *(spell(x, n) for x, n in zip(means, decimals, strict=False))])
+        hidden = not allow_small and bool(are_few(total))
+        values = [FEW if hidden else spell(x, n) for x, n in zip(means, decimals, strict=False)]
+        held = [_rows(counts[name], allow_small) if name in counts else "–" for counts in own]
+        rows.append([name, _rows(total, allow_small), *held, *values])
     left = [(len(fusion.sites) - len(sites), "sites"), (len(features) - len(columns), "features")]
     note = "".join(f"{number:,} more {what} are not listed. " for number, what in left if number)
     return Template(_part("classes.html")).substitute(
@@ -207,6 +213,10 @@ def class_page(fusion: Fusion, title: str) -> str:
         rows="\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows),
         note=escape(note + "Means are those of all sites' rows together; – where a site does not know a class."),
     )
+
+
+def _rows(number: float, allow_small: bool) -> str:
+    return FEW if not allow_small and are_few(np.asarray(number)) else f"{number:,.0f}"
 
 
 def _counts(classes: Sequence[str], counts: ArrayLike) -> dict[str, float]:
@@ -241,8 +251,10 @@ def lead(found: Content) -> str:
     """What was fused, and how it went."""
     sent = " and ".join(f"{one['N']:,} {_word(one, one['N'])}" for one in found["sets"])
     groups = found["sets"][0]["groups"]
-    points = sum(n or 0.0 for n in groups["points"] or []) + (groups["aside"] or 0.0)
-    behind = f", {points:,.0f} {groups['counted']}" if groups["points"] and not groups["shares"] else ""
+    told = [n or 0.0 for n in groups["points"] or [] if n != FEW]
+    more = "more than " if FEW in (groups["points"] or []) else ""
+    points = f"{more}{sum(told) + (groups['aside'] or 0.0):,.0f} {groups['counted']}"
+    behind = f", {points}" if groups["points"] and not groups["shares"] else ""
     end = (
         "The fit converged."
         if found["converged"]

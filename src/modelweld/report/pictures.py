@@ -12,7 +12,7 @@ from modelweld.kinds import kind_named
 from modelweld.kinds.fused_parts import Ellipses, Points, Transitions
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.mixture_components import Components, diagonals
-from modelweld.report.groups import rank_features
+from modelweld.report.groups import find_small, rank_features
 from modelweld.report.text import DRAWN, NAMED, add_units, short
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ Picture: TypeAlias = dict[str, object]
 """What the page draws; `type` says how."""
 
 
-def draw_picture(fusion: Fusion, notes: list[str]) -> Picture | None:
+def draw_picture(fusion: Fusion, notes: list[str], allow_small: bool) -> Picture | None:
     """What to draw for this kind of model; None if there is nothing particular."""
     kind = kind_named(fusion._fit.models[0].kind)
     try:
         match None if kind is None else kind.picture(fusion._fit):
             case Ellipses() as found:
-                return _ellipses(found, fusion, notes)
+                return _ellipses(found, fusion, notes, allow_small)
             case Transitions() as found:
                 return _transitions(found, fusion.K, notes)
             case Points() as found:
@@ -41,16 +41,18 @@ def draw_picture(fusion: Fusion, notes: list[str]) -> Picture | None:
     return None
 
 
-def _ellipses(found: Ellipses, fusion: Fusion, notes: list[str]) -> Picture:
+def _ellipses(found: Ellipses, fusion: Fusion, notes: list[str], allow_small: bool) -> Picture:
     K, labels = fusion.K, fusion.matching.stacked_labels
+    small = find_small(fusion, next(iter(fusion.matchings)), allow_small)
+    shown = np.flatnonzero(~small.atoms[:K])
     means, spreads, counts = (part[: max(K, 1)] for part in found.atoms)
     within = np.average(diagonals(spreads), axis=0, weights=counts if counts.sum() > 0 else None)
     chosen, names = _features(means, within, fusion)
-    local = _pick(labels, K, notes)
+    local = _pick(np.where(small.rows, K, labels), K, notes)
     return {
         "type": "ellipses",
         "features": names,
-        "atoms": {"labels": list(range(K)), **_component_ellipses(found.atoms, np.arange(K), chosen)},
+        "atoms": {"labels": shown.tolist(), **_component_ellipses(found.atoms, shown, chosen)},
         "members": {"labels": labels[local].tolist(), **_component_ellipses(found.members, local, chosen)},
     }
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelweld.core.values import Array
 from modelweld.inputs.notebook import DIGITS, digits_of
@@ -34,6 +35,15 @@ NOTED = 500
 DRAWN = 2_000
 """Local parameters that are drawn, or that principal axes are fitted to, evenly picked: more would look the same."""
 
+FEWEST_POINTS = 5
+"""Points below which a group describes persons: the usual smallest cell of statistical offices and data safe havens."""
+
+FEW = f"< {FEWEST_POINTS}"
+"""What is shown of a number of points below it."""
+
+FEW_SAID = "so few points describe persons; allow_small=True shows them, and what groups of so few are like"
+"""Why, and what to do about it."""
+
 LEVEL = 0.9
 """Probability with which intervals hold what they are about."""
 
@@ -49,6 +59,29 @@ Numbers: TypeAlias = "Number | list[Numbers]"
 
 Content: TypeAlias = dict[str, Any]
 """Part of what a report holds; `modelweld.report.numbers_of` has the layout."""
+
+
+def are_few(points: Array) -> NDArray[np.bool_]:
+    """Which whole numbers of points are too few to be shown, nor what stands for them; none is nobody's.
+
+    Examples
+    --------
+    >>> are_few(np.array([0.0, 1.0, 4.0, 5.0, np.nan])).tolist()
+    [False, True, True, False, False]
+    """
+    return (points > 0) & (points < FEWEST_POINTS)
+
+
+def hide(rows: list[Any], small: NDArray[np.bool_], instead: Any = None) -> list[Any]:
+    """Rows of a table, with something else for every entry of those that are too small to be shown.
+
+    Examples
+    --------
+    >>> hide([[40.0, 1.0], [58.0, 2.0]], np.array([False, True])), hide([60, 1], np.array([False, True]), FEW)
+    ([[40.0, 1.0], [None, None]], [60, '< 5'])
+    """
+    hidden = [[instead] * len(row) if isinstance(row, list) else instead for row in rows]
+    return [other if few else row for row, other, few in zip(rows, hidden, small.tolist(), strict=True)]
 
 
 def exact(x: float | np.floating) -> Number:

@@ -16,6 +16,7 @@ from modelweld.files.manifest import counts_behind
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import table_of
 from modelweld.kinds import kind_named
+from modelweld.report.text import FEWEST_POINTS
 
 SAME_ROW = 1e-6
 """Difference, in ranges of a feature, below which a parameter is a row of the data: rows may have been moved a bit."""
@@ -119,10 +120,6 @@ def _refusal(X: object) -> InputError:
         f"X ({type(X).__name__}) cannot be compared with the parameters, so that whether rows of the data leave cannot "
         "be seen. Give it as numbers: one row per point, one column per feature of the model."
     )
-
-
-FEWEST_POINTS = 5
-"""Points a component must stand for: the usual smallest cell of statistical offices and data safe havens."""
 
 
 def drop_small_cells(local: LocalModel) -> LocalModel:

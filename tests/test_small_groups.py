@@ -1,0 +1,99 @@
+"""Groups of fewer than five points describe persons: table, page, JSON and command line show these if asked."""
+
+import json
+
+import numpy as np
+import pytest
+
+import modelweld
+from modelweld import cli
+from modelweld.kinds.mixture import mixture
+from modelweld.report import numbers_of, write_report
+from modelweld.report.text import FEW
+
+FEATURES = ["age", "pressure"]
+PATIENT = [58.37, 458.71]
+
+
+def sites(lonely=1.0):
+    """Two sites with two groups of many, and one patient alone at the first; one of few within a group of many."""
+    first = mixture([[40.0, 120.0], [70.0, 150.0], PATIENT], np.ones((3, 2)), [60.0, 30.0, lonely], counted=True,
+                    features=FEATURES, site="north")  # fmt: skip
+    other = mixture([[40.5, 121.0], [69.5, 151.0]], np.ones((2, 2)), [3.0, 50.0], counted=True, features=FEATURES,
+                    site="south")  # fmt: skip
+    return [first, other]
+
+
+@pytest.fixture(scope="module")
+def fusion():
+    return modelweld.fuse(sites())
+
+
+def digits_of_the_patient(text):
+    return [value for value in ("58.37", "458.71", "58.4", "458.7") if value in text]
+
+
+def test_a_patient_is_not_in_the_table(fusion):
+    text, k = str(fusion.table()), int(fusion.labels[0][2])
+    assert not digits_of_the_patient(text)
+    row = next(line.split("  ") for line in text.splitlines() if line.strip().startswith(f"{k} "))
+    assert sum(cell.strip() == FEW for cell in row) == 2 + len(FEATURES)
+    assert "allow_small=True" in text
+    assert digits_of_the_patient(str(fusion.table(allow_small=True)))
+    assert "allow_small" not in str(fusion.table(allow_small=True))
+
+
+def test_few_at_one_site_are_not_counted_out(fusion):
+    heads, rows = fusion.table().cells()
+    k = int(fusion.labels[1][0])
+    assert (rows[k][heads.index("points")], rows[k][heads.index("south")]) == ("63", FEW)
+    assert fusion.table(allow_small=True).cells()[1][k][heads.index("south")] == "3"
+
+
+@pytest.mark.parametrize("draws", [False, True])
+def test_a_patient_is_not_in_the_numbers(fusion, draws):
+    found = numbers_of(fusion, draws=draws)
+    one, k = found["sets"][0], int(fusion.labels[0][2])
+    assert one["groups"]["points"][k] == FEW
+    assert one["groups"]["members"][2:4] == [FEW, FEW]
+    assert one["atoms"][k] == one["groups"]["means"][k] == one["members"][2] == [None, None]
+    assert k not in found["picture"]["atoms"]["labels"]
+    assert not digits_of_the_patient(json.dumps(found))
+    assert digits_of_the_patient(json.dumps(numbers_of(fusion, draws=draws, allow_small=True)))
+
+
+def test_a_patient_is_not_on_the_page(fusion, tmp_path):
+    page = write_report(fusion, tmp_path / "page.html", draws=False).read_text(encoding="utf-8")
+    assert not digits_of_the_patient(page)
+    assert "more than 143 points" in page
+    shown = write_report(fusion, tmp_path / "all.html", draws=False, allow_small=True).read_text(encoding="utf-8")
+    assert digits_of_the_patient(shown)
+
+
+def test_the_command_line_asks_too(fusion, tmp_path, run_cli):
+    file = fusion.save(tmp_path / "fusion.safetensors")
+    assert not digits_of_the_patient(run_cli("inspect", file))
+    assert "--allow-small" in run_cli("inspect", file)
+    assert digits_of_the_patient(run_cli("inspect", file, "--allow-small"))
+    assert not digits_of_the_patient(run_cli("report", file, "--json"))
+    assert digits_of_the_patient(run_cli("report", file, "--json", "--allow-small"))
+
+
+@pytest.fixture
+def run_cli(capsys, monkeypatch):
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["modelweld", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        printed = capsys.readouterr()
+        assert not end.value.code, printed.err
+        return printed.out
+
+    return run
+
+
+def test_groups_that_are_large_enough_and_unknown_ones_are_shown():
+    assert digits_of_the_patient(str(modelweld.fuse(sites(lonely=5.0)).table()))
+    arrays = [[site.arrays[name] for name in ("means", "variances", "counts")] for site in sites()]
+    shares = [mixture(*own, counted=False, features=FEATURES) for own in arrays]
+    assert digits_of_the_patient(str(modelweld.fuse(shares).table()))
