@@ -155,11 +155,29 @@ def test_unknown_facts_are_named():
 
 def test_steps_that_are_no_scaling_are_refused(rng):
     from sklearn.cluster import KMeans
-    from sklearn.decomposition import PCA
+    from sklearn.decomposition import FastICA
 
-    pipeline = make_pipeline(PCA(2), KMeans(2, n_init=1)).fit(rng.normal(size=(20, 3)))
-    with pytest.raises(InputError, match=r"'pca'.*PCA.*cannot be undone"):
+    pipeline = make_pipeline(FastICA(2, whiten_solver="eigh"), KMeans(2, n_init=1)).fit(rng.normal(size=(20, 3)))
+    with pytest.raises(InputError, match=r"'fastica'.*FastICA.*cannot be undone.*Send the FastICA that all"):
         read(pipeline)
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+def test_principal_axes_are_undone(rng, whiten):
+    from sklearn.decomposition import PCA
+    from sklearn.mixture import GaussianMixture
+
+    X = rng.choice(np.array([[0.0, 0, 0], [6, 0, 3], [0, 7, -3]]), 300) * [1, 10, 0.1] + rng.normal(size=(300, 3))
+    names = ["a", "b", "c"]
+    for kept in (3, 2):
+        steps = StandardScaler(), PCA(kept, whiten=whiten), GaussianMixture(3, random_state=0)
+        pipeline = make_pipeline(*steps).fit(X)
+        local, rows = read(pipeline, n=300, features=names), pipeline.predict_proba(X)
+        means = rows.T @ X / rows.sum(axis=0)[:, None]
+        assert local.coordinates["feature"] == tuple(names)
+        assert local.facts["undone"] == ["StandardScaler", "PCA"]
+        errors = np.abs(np.asarray(local.arrays["means"]) - means) / np.sqrt(local.variance["means"])
+        assert errors.max() < (1e-3 if kept == 3 else 3)  # what the projection lost is among the standard errors
 
 
 def test_different_libraries_fuse_in_one_call(rng):

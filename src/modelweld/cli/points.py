@@ -39,6 +39,19 @@ def read_points(path: Path, features: Sequence[str] | None) -> tuple[Array, list
     return np.array(rows), wanted
 
 
+def read_labels(path: Path, column: str, features: Sequence[str] | None) -> tuple[Array, list[str], list[str]]:
+    """Rows of a csv file, the labels that stand in one column, and what the others are called."""
+    with naming(path), open_csv(path) as (header, lines):
+        if header.count(column) != 1:
+            raise InputError(
+                f"labels stand in one column; {column!r} is there {header.count(column)} times: {', '.join(header)}."
+            )
+        at = header.index(column)
+        labels = [line[at] if at < len(line) else "" for line in lines if line]
+    X, names = read_points(path, features or [name for name in header if name != column])
+    return X, labels, names
+
+
 def _number(line: list[str], at: int, header: list[str], row: int) -> float:
     """A finite number, or an error that says where there is none."""
     try:

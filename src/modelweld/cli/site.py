@@ -29,7 +29,9 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that exist."
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="A fitted model in a .skops file, or parameters in a table.")],
+    model: Annotated[
+        Path, typer.Argument(help="A fitted model in a .skops file, parameters in a table, or rows with --labels.")
+    ],
     out: Annotated[Path, typer.Option(help="Where to write what leaves.")] = Path("site.safetensors"),
     site: Annotated[str, typer.Option(help="Name of the site; a pseudonym will do.")] = "",
     features: Annotated[str, typer.Option(help="Names of the features, separated by commas.")] = "",
@@ -37,6 +39,9 @@ def export(
     data: Annotated[
         Path | None, typer.Option("--X", help="The site's data, .csv or .npy, to count points with: it does not leave.")
     ] = None,
+    labels: Annotated[
+        str, typer.Option(help="Column of a .csv file of the site's rows that says to which group each belongs.")
+    ] = "",
     units: Annotated[str, typer.Option(help="Units of the features: age=years,weight=kg.")] = "",
     lacks: Annotated[str, typer.Option(help="Features of the other sites that this one never measured.")] = "",
     time: Annotated[str, typer.Option(help="When the model was trained: a date, 2024-03-31, or a number.")] = "",
@@ -54,11 +59,13 @@ def export(
     json: Json = False,
 ) -> None:
     """Write what leaves a site, parameters and counts and nothing else, and list it."""
-    fitted = cli.paths.open_model(model, centres)
+    fitted = None if labels else cli.paths.open_model(model, centres)
     modelweld.files.limits.check_free(out, force=force)
     parse, facts = cli.arguments, dict[str, Any]({} if n is None else {"n": n})
     names = parse.parse_names(features)
-    if data is not None:
+    if labels:
+        facts["X"], facts["labels"], names = cli.points.read_labels(model, labels, names)
+    elif data is not None:
         facts["X"], names = cli.points.read_data(data, fitted, names)
     with show_progress("looking at what leaves"), warnings.catch_warnings():
         warnings.simplefilter("ignore", DisclosureWarning)  # the report says it

@@ -141,7 +141,8 @@ class Mixture(Kind):
     def fuse(self, fusion: FitResult, how: str, K: int | None = None) -> LocalModel:
         """One component per atom, those excluded included; or K of them."""
         parts = fuse_components(fusion, how, K)
-        return _again(fusion.models[0].with_(site=""), *parts, common_facts(fusion.models))
+        facts = {name: fact for name, fact in common_facts(fusion.models).items() if name != "labels"}
+        return _again(fusion.models[0].with_(site=""), *parts, facts)
 
     def has_places(self, model: LocalModel) -> bool:
         """Means lie in the space of features."""
@@ -152,10 +153,30 @@ class Mixture(Kind):
         means, spreads, counts = parameters(model)
         return total_components(means, diagonals(spreads), *seen_counts(model, counts))
 
+    def words(self, fusion: FitResult, set_name: str) -> tuple[Array, Sequence[str]] | None:
+        """What sites call their groups, by numbers of points, where names are no mere numbers."""
+        called = [
+            (int(atom), float(points), str(name))
+            for labels, model in zip(fusion.labels, fusion.models, strict=True)
+            for atom, points, name in zip(labels, parameters(model)[2], _names(model), strict=False)
+            if not str(name).isdigit()
+        ]
+        names = sorted({name for _, _, name in called})
+        found = np.zeros((len(fusion.counts), len(names)))
+        for atom, points, name in called:
+            found[atom, names.index(name)] += points
+        return (found, names) if names else None
+
     def picture(self, fusion: FitResult) -> Ellipses:
         """Components of atoms, merged by moments, beside all sites' own."""
         parts = stack_components(fusion)
         return Ellipses(merge_components(*parts, fusion.matching.stacked_labels), parts)
+
+
+def _names(model: LocalModel) -> Sequence[object]:
+    """What a site calls its components; nothing if it does not say."""
+    names = model.facts.get("labels")
+    return names if isinstance(names, (list, tuple)) else ()
 
 
 def _again(model: LocalModel, means: Array, spreads: Array, counts: Array, facts: Facts | None = None) -> LocalModel:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,12 +65,12 @@ def densest(means: Array, spreads: Array, counts: Array, labels: Index, K: int) 
 
 
 def default_how(fusion: FitResult) -> str:
-    """`density`, unless most sites sent k-means, which is no density, or it would take minutes."""
+    """`density`, unless most sites sent k-means or labels, which are no density, or it would take minutes."""
     N, D = np.concatenate([np.asarray(m.arrays["means"]) for m in fusion.models]).shape
     power = 3 if "covariances" in fusion.models[0].arrays else 1
-    sent = Counter(str(m.facts.get("class", "")) for m in fusion.models).most_common(1)[0][0]
+    sent = [str(m.facts.get("class", "")).endswith("KMeans") or "labels" in m.facts for m in fusion.models]
     large = N * len(fusion.counts) * D**power > LARGEST_SOFTENED
-    return "moments" if sent.endswith("KMeans") or large else "density"
+    return "moments" if 2 * sum(sent) > len(sent) or large else "density"
 
 
 def fuse_components(fusion: FitResult, how: str, K: int | None = None) -> Components:

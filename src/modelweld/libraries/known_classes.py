@@ -84,6 +84,12 @@ DECOMPOSITIONS = (
 )
 
 
+CLUSTERERS = (
+    "AgglomerativeClustering SpectralClustering HDBSCAN DBSCAN OPTICS Birch MeanShift BisectingKMeans "
+    "AffinityPropagation"
+)
+
+
 CHAINS = "Gaussian GMM Categorical Multinomial Poisson"
 
 
@@ -92,6 +98,7 @@ TABLE = (
     Adapter("sklearn.KMeans", "mixture", ".centre_models:kmeans"),
     Adapter("sklearn.MiniBatchKMeans", "mixture", ".centre_models:kmeans"),
     Adapter("sklearn.BayesianGaussianMixture", "mixture", ".mixture_models:gaussian", writes=False),
+    *(Adapter(f"sklearn.{name}", "mixture", ".labelled_rows:clusterer", writes=False) for name in CLUSTERERS.split()),
     Adapter("sklearn.GaussianNB", "class-table", ".centre_models:bayes"),
     Adapter("sklearn.MLPClassifier", "network", ".networks:mlp"),
     Adapter("sklearn.MLPRegressor", "network", ".networks:mlp"),

@@ -13,6 +13,7 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import as_model, check_centres, is_plain, take_columns
 from modelweld.kinds import kind_of
 from modelweld.libraries.known_classes import KNOWN, Adapter, function_of
+from modelweld.libraries.labelled_rows import summarise_groups
 from modelweld.libraries.refusals import explain, refuse
 from modelweld.libraries.scaling import unscale
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
 
 def read(
-    model: object,
+    model: object = None,
     *,
+    labels: object = None,
     site: str = "",
     features: Sequence[str] | None = None,
     lacks: Sequence[str] = (),
@@ -39,6 +41,9 @@ def read(
     model : fitted model, scikit-learn Pipeline of scalers and one, or table of parameters
         See `adapters()` for what is known. Scalers are undone: parameters leave in the units of the data. Of a table
         (array, pandas, polars) every row is a parameter, if `centres` or ``counts=`` say so.
+    labels : array (n,), optional
+        Instead of a model: the group of each row of ``X=``, found by whatever clustering. Rows labelled -1 (noise), or
+        not at all, stay out; what leaves are means, covariances or variances, and numbers of rows.
     site : str, optional
         A name for messages and tables.
     features : sequence of str, optional
@@ -65,8 +70,12 @@ def read(
     >>> local = read(GaussianMixture(1).fit(X), n=50, site="north")
     >>> {name: values.shape for name, values in local.arrays.items()}
     {'means': (1, 2), 'covariances': (1, 2, 2), 'counts': (1,)}
+    >>> read(X=X, labels=(X[:, 0] > 0).astype(int)).arrays["counts"].tolist()
+    [25.0, 25.0]
     """
-    if isinstance(model, LocalModel):
+    if labels is not None:
+        local = _read_labels(model, labels, features, facts).with_(site=site)
+    elif isinstance(model, LocalModel):
         local = model.with_(site=site) if site else model
     elif is_known(model):
         local = _read_fitted(model, site, features, facts)
@@ -77,6 +86,13 @@ def read(
     else:
         raise InputError(refuse(model))
     return _state(local, lacks, units, time)
+
+
+def _read_labels(model: object, labels: object, features: Sequence[str] | None, facts: dict[str, object]) -> LocalModel:
+    """What leaves of rows with labels."""
+    if model is not None or facts.keys() != {"X"}:
+        raise InputError("labels go with their rows, and with no model: modelweld.read(X=X, labels=labels).")
+    return summarise_groups(facts["X"], labels, features=features)
 
 
 def _state(local: LocalModel, lacks: Sequence[str], units: Mapping[str, str] | None, time: Any) -> LocalModel:

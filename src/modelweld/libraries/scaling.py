@@ -11,10 +11,16 @@ from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import kind_of
+from modelweld.kinds.mixture import mixture
+from modelweld.kinds.mixture_components import parameters
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
     from sklearn.pipeline import Pipeline
+
+
+PROJECTIONS = ("PCA", "IncrementalPCA")
+"""Steps with orthogonal axes, which know how far rows lie from them on average."""
 
 
 def unscale(
@@ -22,29 +28,48 @@ def unscale(
 ) -> LocalModel:
     """The model at the end of a Pipeline, in the units of the data that went in."""
     *steps, (_, last) = pipeline.steps
-    scale: Array | float = 1.0
-    offset: Array | float = 0.0
-    undone = []
-    X = facts.get("X")
+    undone, X = [], facts.get("X")
     for name, step in steps:
         if step in (None, "passthrough"):
             continue
         if type(step).__name__ == "CountVectorizer":  # no scaling: it says what the features are
             features = step.get_feature_names_out() if features is None else features
-            X = None if X is None else step.transform(X)
-            continue
-        a, b = _affine(step, name)
-        scale, offset = scale * a, scale * b + offset  # raw = scale * (a y + b) + offset
-        undone.append(type(step).__name__)
+        else:
+            undone.append((step, None if _is_projection(step) else _affine(step, name)))
         X = None if X is None else step.transform(X)
     names = features if features is not None else getattr(pipeline, "feature_names_in_", None)
-    scaled = read(last, features=names, **({**facts, "X": X} if X is not None else facts))
-    if not undone:
-        return scaled
-    D = int(getattr(last, "n_features_in_", np.size(scale)))
-    raw = (np.broadcast_to(scale, D).astype(float), np.broadcast_to(offset, D).astype(float))
-    local = kind_of([scaled]).rescale(scaled, *raw)
-    return local.with_(facts={**local.facts, "undone": undone})
+    projected = any(raw is None for _, raw in undone)
+    local = read(last, features=None if projected else names, **({**facts, "X": X} if X is not None else facts))
+    for step, raw in reversed(undone):
+        if raw is None:
+            local = _unproject(local, step, names)
+        else:
+            D = int(step.n_features_in_)
+            local = kind_of([local]).rescale(local, *(np.broadcast_to(x, D).astype(float) for x in raw))
+    done = [type(step).__name__ for step, _ in undone]
+    return local.with_(facts={**local.facts, "undone": done}) if done else local
+
+
+def _is_projection(step: object) -> bool:
+    return type(step).__name__ in PROJECTIONS
+
+
+def _unproject(local: LocalModel, step: Any, features: Sequence[str] | None) -> LocalModel:
+    """A mixture of principal components as one of the features: what a projection has lost, it does not know.
+
+    Across its axes rows have the mean variance that it left, and so have means beside their standard errors.
+    """
+    if local.kind != "mixture":
+        raise InputError(f"a {type(step).__name__} before a {local.kind} cannot be undone: fit it without.")
+    means, spreads, counts = parameters(local)
+    axes, left = np.asarray(step.components_, dtype=np.float64), float(step.noise_variance_)
+    long = axes * np.sqrt(step.explained_variance_)[:, None] if step.whiten else axes
+    across = np.eye(axes.shape[1]) - axes.T @ axes
+    full = spreads if spreads.ndim == 3 else spreads[:, None, :] * np.eye(spreads.shape[1])
+    wide, counted = long.T @ full @ long + left * across, bool(local.facts["counted"])
+    found = mixture(means @ long + step.mean_, wide, counts, counted=counted, features=features)
+    errors = {name: np.asarray(v) + left * np.maximum(np.diag(across), 0) for name, v in found.variance.items()}
+    return found.with_(variance=errors, facts=local.facts, site=local.site)
 
 
 def name_features(model: Any, local: LocalModel, D: int) -> Any:
@@ -69,6 +94,7 @@ def _affine(step: BaseEstimator, name: str) -> tuple[Array | float, Array | floa
     if known == "MinMaxScaler":
         return 1 / step.scale_, -step.min_ / step.scale_
     raise InputError(
-        f"step {name!r} of the pipeline, a {known}, is no feature-wise scaling and cannot be undone: fit the model on "
-        "features that all sites share, or give its parameters as a LocalModel."
+        f"step {name!r} of the pipeline, a {known}, is no feature-wise scaling and cannot be undone. Send the {known} "
+        "that all sites share, fit the model to what it gives, and read that model alone; or send groups of rows: "
+        "modelweld.read(X=X, labels=pipeline.predict(X))."
     )

@@ -41,7 +41,7 @@ FACTS = {
     "units": "units of the features",
     "noisy": "which arrays have noise",
     "dropped": "which tables lost small cells",
-    "labels": "labels of the classes",
+    "labels": "labels of the classes, or names of the groups",
     "activation": "the activation between layers",
     "documents": "the number of documents",
     "n_trials": "the number of trials",
@@ -166,7 +166,7 @@ def export(
     Parameters
     ----------
     model : fitted model, Pipeline, LocalModel, table, or path of a skops file or of a table
-        As in `modelweld.read`.
+        As in `modelweld.read`; None where ``labels=`` tell the groups of the rows `X`.
     path : path or None
         Where to: something.safetensors. None: only the report.
     site : str, optional
@@ -279,7 +279,7 @@ def _read(
         if known.keys() - {"X"} or features is not None:
             raise InputError("a LocalModel says everything itself: give features, counts and facts when it is made.")
         return read(model, site=site)
-    if is_plain(model) or "X" not in list_facts(model):
+    if is_plain(model) or (model is not None and "X" not in list_facts(model)):
         known.pop("X", None)
     return read(model, site=site, features=features, centres=centres, **known)
 
