@@ -101,7 +101,7 @@ def many(J: int) -> Iterator[Row]:
     calls: dict[str, tuple[Callable[[], Any], float]] = {
         "fuse": (lambda: found.append(modelweld.fuse(sites)), 4.0),
         "confidence": (lambda: found[0].confidence(), 8.0),
-        "diagnose": (lambda: found[0].diagnose(), 8.0),
+        "diagnose": (lambda: found[0].diagnosis.sites(), 8.0),
         "report": (lambda: found[0].report(page), 16.0),
     }
     for name, (call, most) in calls.items():

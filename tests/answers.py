@@ -137,7 +137,7 @@ def samples():
 
 @answer
 def diagnoses():
-    found = fused().diagnose()
+    found = fused().diagnosis.sites()
     return {
         "score": np.array([d.score for d in found]),
         "influence": np.array([d.influence for d in found]),

@@ -134,7 +134,7 @@ def two_sets(rng, J=4):
 
 @pytest.mark.parametrize("splits", [False, "auto"])
 def test_several_sets_with_variance_and_weight(splits):
-    fusion = modelweld.fuse(two_sets(np.random.default_rng(0)), splits=splits)
+    fusion = modelweld.fuse(two_sets(np.random.default_rng(0)), search=modelweld.Search(splits=splits))
     for name, matching in fusion.matchings.items():
         board = fusion._fit.board(name).copy()
         assert board.objective() == pytest.approx(matching.objective, abs=1e-6)
@@ -158,7 +158,7 @@ def test_fragments_are_judged_one_at_a_time():
     atoms = rng.normal(0, 2, (3, 2))
     given = [atoms[[0, 0, 1, 2]] + rng.normal(0, 0.6, (4, 2)) for _ in range(4)]
     family = Gaussian(noise=0.36, spread=4.0, learning="nothing")
-    fusion = modelweld.fuse(given, family, modelweld.BetaBernoulli(), splits=False)
+    fusion = modelweld.fuse(given, family, modelweld.BetaBernoulli(), search=modelweld.Search(splits=False))
     labels, counts = np.array([0, 0, 1, 2, 0, 0, 1, 3, 0, 2, 1, 2, 4, 4, 1, 2]), np.array([3, 4, 3, 1, 1])
     fusion.matchings["atom"] = replace(fusion.matching, stacked_labels=labels, counts=counts, delta=0.1)
     board = fusion._fit.board().copy()

@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
-from modelweld import Fusion, Gaussian, InputError, LocalModel, fuse
+from modelweld import Fusion, Gaussian, InputError, LocalModel, Search, fuse
 from shared import simulate
 from shared.baselines import kmeans_matching
 
-diagnose, worth_merging = Fusion.diagnose, Fusion.worth_merging
+worth_merging = Fusion.worth_merging
+
+
+def diagnose(fusion, set_name=None):
+    return fusion.diagnosis.sites(set_name)
 
 
 def plain(seed=0):
@@ -31,7 +35,7 @@ def rich(seed=0):
                 site=f"clinic {j}",
             )
         )
-    return fuse(models, splits=False, seed=seed)
+    return fuse(models, search=Search(splits=False), seed=seed)
 
 
 def board_at(fusion, labels):
@@ -41,7 +45,7 @@ def board_at(fusion, labels):
 
 
 def in_fragments(seed=0):
-    return fuse(simulate.over_segmented(0.4, seed=seed).values, splits=True)
+    return fuse(simulate.over_segmented(0.4, seed=seed).values, search=Search(splits=True))
 
 
 FITS = {"plain": plain, "rich": rich}
@@ -246,10 +250,10 @@ def test_more_false_alarms_find_more():
     values = [v.copy() for v in simulate.sparse(15, 5, 3, 0.4, 2.5, 5.0, 1.0, seed=1).values]
     values[2][:, 1] += 0.45
     fusion = fuse(values)
-    warned = [[d.site for d in fusion.diagnose(rate=rate) if d.warning] for rate in (1e-9, 0.5)]
+    warned = [[d.site for d in fusion.diagnosis.sites(rate=rate) if d.warning] for rate in (1e-9, 0.5)]
     assert warned == [[], ["2"]]
     with pytest.raises(InputError, match="between 0 and 1"):
-        fusion.diagnose(rate=0.0)
+        fusion.diagnosis.sites(rate=0.0)
 
 
 @pytest.mark.filterwarnings("ignore::modelweld.SiteEffectWarning")

@@ -192,7 +192,7 @@ def test_independent_sites_are_taken_at_their_word() -> None:
         plain = fuse([*sites, sites[0]], search="plain")
     assert fusion.matching.duplicates is None
     assert plain.matching.duplicates is None
-    assert fusion.settings["screens"] == ["outliers"]
+    assert fusion.diagnosis.settings["screens"] == ["outliers"]
     with pytest.raises(InputError, match="some of 'duplicates', 'outliers'"):
         fuse(sites, screens=["twice"])
 
@@ -346,7 +346,7 @@ def test_a_copy_is_no_evidence_of_its_own() -> None:
     assert (np.diag(together[:n, -n:][:, ::-1]) == 1).all()
     np.testing.assert_array_equal(fusion.posterior.atom_intervals().exists, without.posterior.atom_intervals().exists)
     np.testing.assert_array_equal(fusion.posterior.conditional(5), fusion.posterior.conditional(0)[::-1])
-    told, expected = fusion.diagnose(), without.diagnose()
+    told, expected = fusion.diagnosis.sites(), without.diagnosis.sites()
     assert [(d.unshared, d.score, d.influence) for d in told[:5]] == [
         (d.unshared, d.score, d.influence) for d in expected
     ]

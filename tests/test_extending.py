@@ -64,7 +64,7 @@ def test_it_is_reported_diagnosed_and_sampled(family, tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "BoutLengths" in page
     assert "going_on" in page
-    assert [one.site for one in fusion.diagnose()] == [f"s{j}" for j in range(6)]
+    assert [one.site for one in fusion.diagnosis.sites()] == [f"s{j}" for j in range(6)]
     assert fusion.posterior.sample(5, chains=2).labels.shape == (2, 5, 18)
 
 
@@ -105,8 +105,8 @@ def test_values_are_screened_where_the_family_says_that_they_have_places():
     assert np.flatnonzero(~placed.matching.kept).tolist() == [15]
     anywhere = modelweld.fuse(values, Nowhere())
     assert anywhere.matching.kept is None
-    assert np.isfinite(placed.diagnose()[0].shift).all()
-    assert anywhere.diagnose()[0].shift.size == 0
+    assert np.isfinite(placed.diagnosis.sites()[0].shift).all()
+    assert anywhere.diagnosis.sites()[0].shift.size == 0
 
 
 def test_names_are_not_taken_twice():

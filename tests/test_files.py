@@ -990,7 +990,7 @@ def assert_same_fields(a, b):
 
 def assert_same_fusion(a, b):
     assert a.sites == b.sites
-    assert a.settings == b.settings
+    assert a.diagnosis.settings == b.diagnosis.settings
     assert repr(a) == repr(b)
     for mine, its in zip(a._fit.models, b._fit.models, strict=True):
         assert_same(mine, its)
@@ -1024,21 +1024,23 @@ def test_a_fusion_says_what_was_asked_for(path):
     family, prior = modelweld.Gaussian(shape="full", noise=0.5), BetaBernoulli(gamma0=3.0)
     fusion = fuse(sites, family, prior, seed=7, search=modelweld.Search("plain", max_sweeps=50))
     again = load(save(fusion, path))
-    assert again.settings == fusion.settings
-    assert fusion.settings["families"] == "Gaussian(noise=0.5, shape='full')"
-    assert fusion.settings["prior"] == "BetaBernoulli(gamma0=3.0)"
-    assert fusion.settings["search"] == "Search(effort='plain', max_sweeps=50)"
-    plain = {name: value for name, value in fusion.settings.items() if name not in ("families", "prior", "search")}
+    assert again.diagnosis.settings == fusion.diagnosis.settings
+    assert fusion.diagnosis.settings["families"] == "Gaussian(noise=0.5, shape='full')"
+    assert fusion.diagnosis.settings["prior"] == "BetaBernoulli(gamma0=3.0)"
+    assert fusion.diagnosis.settings["search"] == "Search(effort='plain', max_sweeps=50)"
+    plain = {
+        name: value for name, value in fusion.diagnosis.settings.items() if name not in ("families", "prior", "search")
+    }
     assert_same_fusion(fuse(sites, family, prior, search=modelweld.Search("plain", max_sweeps=50), **plain), again)
-    assert again.remove(0).add(sites[0]).settings == {**fusion.settings, "revised": 2}
-    assert kmeans_matching(sites, 5).settings == {}
+    assert again.remove(0).add(sites[0]).diagnosis.settings == {**fusion.diagnosis.settings, "revised": 2}
+    assert kmeans_matching(sites, 5).diagnosis.settings == {}
 
 
 def test_settings_of_families_by_array_are_words(path):
     models = [by_kind(seed)["mixture"].with_(auxiliary=["counts"], variance={}) for seed in range(4)]
     fusion = fuse(models, {"component": {("means", "covariances"): modelweld.Moments()}})
-    assert fusion.settings["families"] == {"component": {"means and covariances": "Moments()"}}
-    assert load(save(fusion, path)).settings == fusion.settings
+    assert fusion.diagnosis.settings["families"] == {"component": {"means and covariances": "Moments()"}}
+    assert load(save(fusion, path)).diagnosis.settings == fusion.diagnosis.settings
 
 
 def test_a_loaded_fusion_goes_on(path):

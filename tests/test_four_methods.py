@@ -108,7 +108,7 @@ ASKED = {
     "add": lambda f: f.add(sites()[0] + 0.1, site="new"),
     "remove": lambda f: f.remove(0),
     "remove from scratch": lambda f: f.remove(0, from_scratch=True),
-    "diagnose": lambda f: f.diagnose(),
+    "diagnose": lambda f: f.diagnosis.sites(),
     "sharing": lambda f: f.posterior.sharing(),
     "slim": lambda f: f.slim().add(sites()[1]),
 }

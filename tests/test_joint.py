@@ -201,7 +201,9 @@ def test_outliers_stay_out_of_the_chains():
 def test_a_value_is_as_sure_as_the_draws_in_which_it_is_right():
     """Two clear atoms and a value between them, which a draw gives to either or to neither."""
     sites = [[[0.0], [3.0]], [[0.1], [3.1]], [[-0.1], [2.9]], [[0.05], [3.05]], [[1.5]]]
-    fusion = modelweld.fuse(sites, Gaussian(noise=0.3, spread=4.0, learning="nothing"), splits=False)
+    fusion = modelweld.fuse(
+        sites, Gaussian(noise=0.3, spread=4.0, learning="nothing"), search=modelweld.Search(splits=False)
+    )
     stated = fusion.confidence()
     assert stated.how == "drawn"
     assert stated[4][0] < 0.9 < min(site.min() for site in stated[:4])

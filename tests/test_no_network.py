@@ -34,7 +34,7 @@ for name in ("north", "south", "east", "west"):
     model = GaussianMixture(3, random_state=0).fit(X)
     modelweld.export(model, f"{name}.safetensors", site=name, features=["a", "b"], X=X)
 fusion = modelweld.fuse([f"{name}.safetensors" for name in ("north", "south", "east", "west")])
-fusion.confidence(), fusion.diagnose(), fusion.worth_merging(), fusion.model()
+fusion.confidence(), fusion.diagnosis.sites(), fusion.worth_merging(), fusion.model()
 fusion.report("page.html")
 fusion.save("python.safetensors")
 modelweld.load("python.safetensors")

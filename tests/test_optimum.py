@@ -138,7 +138,7 @@ def test_nor_the_share_of_fragments():
     rng = np.random.default_rng(0)
     atoms = rng.normal(0, 20, (6, 3))
     held = [np.append(k := rng.permutation(6)[:4], k[:2]) for _ in range(10)]
-    fusion = modelweld.fuse([rng.normal(atoms[k], 1.0) for k in held], splits=True)
+    fusion = modelweld.fuse([rng.normal(atoms[k], 1.0) for k in held], search=modelweld.Search(splits=True))
     assert fusion.matching.delta > 0
     check(fusion)
 

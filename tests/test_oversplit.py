@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from modelweld import Gaussian, LocalModel, fuse
+from modelweld import Gaussian, LocalModel, Search, fuse
 from modelweld.core.board import Board
 from modelweld.core.prior import BetaBernoulli, Fragments
 from modelweld.demo.metrics import adjusted_rand
@@ -72,21 +72,24 @@ def test_sites_that_all_split_a_little_are_put_right_and_none_is_named():
     drawn = simulate.over_segmented(seed=3)
     fusion = fuse(drawn.values)
     assert adjusted_rand(fusion.matching.stacked_labels, drawn.stacked_truth) == 1
-    assert adjusted_rand(fuse(drawn.values, splits=False).matching.stacked_labels, drawn.stacked_truth) < 0.9
-    assert fusion.objective > fuse(drawn.values, splits=False).objective + 100
+    assert (
+        adjusted_rand(fuse(drawn.values, search=Search(splits=False)).matching.stacked_labels, drawn.stacked_truth)
+        < 0.9
+    )
+    assert fusion.objective > fuse(drawn.values, search=Search(splits=False)).objective + 100
 
 
 @pytest.mark.parametrize("name", ["low_J8_D2", "low_J10_D5", "meta_model", "correlated_D10"])
 def test_where_nothing_is_split_nothing_changes(name):
     """Atoms of the first two overlap."""
     values = simulate.SETS[name](seed=5).values
-    now, whole = fuse(values), fuse(values, splits=False)
+    now, whole = fuse(values), fuse(values, search=Search(splits=False))
     assert np.array_equal(now.matching.stacked_labels, whole.matching.stacked_labels)
     assert now.diagnosis.history == whole.diagnosis.history
     assert now.atoms.tobytes() == whole.atoms.tobytes()
 
 
-@pytest.mark.parametrize("options", [{"search": "plain"}, {"preset": "paper"}, {"splits": False}])
+@pytest.mark.parametrize("options", [{"search": "plain"}, {"preset": "paper"}, {"search": Search(splits=False)}])
 def test_who_asks_for_less_gets_less(options):
     honest, splitter, _, _ = sites_with(3)
     with warnings.catch_warnings():
@@ -104,7 +107,7 @@ def test_units_of_a_network_are_fragments_only_if_asked():
     ]
     assert all(len(set(labels.tolist())) == len(labels) for labels in fuse(sites).labels)
     with pytest.warns(OversplitWarning):
-        assert len(set(fuse(sites, splits=True).labels[-1].tolist())) == 8
+        assert len(set(fuse(sites, search=Search(splits=True)).labels[-1].tolist())) == 8
 
 
 @pytest.mark.parametrize(("apart", "joined"), [(1.0, True), (3.0, False)])

@@ -19,7 +19,7 @@ METHODS = ("sharing", "atoms", "objective", "confidence")
 
 @pytest.fixture(scope="module")
 def fusion():
-    return modelweld.fuse(over_segmented(seed=1).values, splits=True)
+    return modelweld.fuse(over_segmented(seed=1).values, search=modelweld.Search(splits=True))
 
 
 @pytest.fixture(autouse=True)

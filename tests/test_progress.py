@@ -123,7 +123,7 @@ def test_confidences_and_diagnostics_tell_too():
     fusion = modelweld.fuse(VALUES)
     with progress_to(lambda what, done, total: heard.add(what)):
         fusion.confidence()
-        fusion.diagnose()
+        fusion.diagnosis.sites()
         fusion.worth_merging()
     assert heard - {COMPILING} == {"drawing matchings", "comparing sites", "weighing sites", "turning sites"}
 

@@ -88,7 +88,7 @@ def outliers():
 
 
 def in_fragments():
-    return modelweld.fuse(over_segmented(seed=1).values, splits=True)
+    return modelweld.fuse(over_segmented(seed=1).values, search=modelweld.Search(splits=True))
 
 
 def chains():
@@ -192,7 +192,7 @@ def test_scores_are_the_fusions(fusion, found):
     for one in found["sets"]:
         sure = np.concatenate(fusion.confidence(one["name"]))
         assert np.allclose(one["confidence"], sure, rtol=1e-3)
-        diagnosed = fusion.diagnose(one["name"])
+        diagnosed = fusion.diagnosis.sites(one["name"])
         assert [d["warning"] for d in one["diagnostics"]] == [d.warning for d in diagnosed]
         assert [d["score"] for d in one["diagnostics"]] == [d.score for d in diagnosed]
         confidences = [match["confidence"] for match in one["doubtful"]]
@@ -282,11 +282,11 @@ def test_distances_in_time_are_from_where_the_atom_was():
 
 def test_what_was_asked_for_is_on_the_page():
     sites = sparse(8, 5, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values
-    fusion = modelweld.fuse(sites, modelweld.Gaussian(shape="full"), seed=3, splits=False)
+    fusion = modelweld.fuse(sites, modelweld.Gaussian(shape="full"), seed=3, search=modelweld.Search(splits=False))
     found = numbers_of(fusion)
-    assert found["settings"] == fusion.settings
+    assert found["settings"] == fusion.diagnosis.settings
     text = Structure(page_of(found)).text["fit-section"]
-    asked = "families Gaussian(shape='full'); prior auto; search auto; site effects auto; splits no"
+    asked = "families Gaussian(shape='full'); prior auto; search Search(splits=False); site effects auto"
     assert f"Settings: {asked}" in text
     assert "Settings:" not in page_of(numbers_of(FUSIONS["baseline"]()))
 
@@ -302,7 +302,7 @@ def test_features_have_their_names_in_warnings():
         )
         for j, v in enumerate(values)
     ]
-    (warned,) = [d.warning for d in modelweld.fuse(sites, site_effects=False).diagnose() if d.warning]
+    (warned,) = [d.warning for d in modelweld.fuse(sites, site_effects=False).diagnosis.sites() if d.warning]
     assert "above the others' in feature 'pressure'" in warned
     sites[4] = sites[4].with_(arrays={"v": values[4] + np.array([1e5, 0.0])})
     with pytest.warns(modelweld.OutlierWarning, match="largest in feature 'age'"):

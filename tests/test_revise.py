@@ -123,13 +123,17 @@ def _random_sites(seed, J=7):
 @pytest.mark.parametrize("seed", range(12))
 def test_removing_anew_is_fusing_without(seed):
     sites = _random_sites(seed)
-    options = {"seed": seed, "splits": seed % 2 == 0, "prior": BetaBernoulli() if seed % 3 else "auto"}
+    options = {
+        "seed": seed,
+        "search": modelweld.Search(splits=seed % 2 == 0),
+        "prior": BetaBernoulli() if seed % 3 else "auto",
+    }
     gone = seed % 7
     left = fuse(sites, **options).remove(gone, from_scratch=True)
     alone = fuse(sites[:gone] + sites[gone + 1 :], **options)
     assert left.sites == [str(j) for j in range(7) if j != gone]
     assert left.objective == alone.objective
-    assert left.settings == alone.settings
+    assert left.diagnosis.settings == alone.diagnosis.settings
     assert np.array_equal(left.atoms, alone.atoms)
     assert all(np.array_equal(a, b) for a, b in zip(left.labels, alone.labels, strict=True))
 
@@ -155,9 +159,9 @@ def test_what_comes_and_goes_leaves_the_labels_of_before_or_a_better_objective(s
     after = before.add(sites[6], site="late").remove("late")
     same = all(np.array_equal(a, b) for a, b in zip(before.labels, after.labels, strict=True))
     assert after.sites == before.sites
-    assert after.settings["revised"] == 2
-    assert same if after.settings["restored"] else after.objective > before.objective
-    assert "restored" not in after.remove("1").settings
+    assert after.diagnosis.settings["revised"] == 2
+    assert same if after.diagnosis.settings["restored"] else after.objective > before.objective
+    assert "restored" not in after.remove("1").diagnosis.settings
 
 
 def test_no_value_of_a_site_that_left_is_kept():

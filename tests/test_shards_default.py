@@ -145,7 +145,7 @@ def test_sites_that_send_atoms_in_fragments():
     board = board_at(fusion, fused.family, flat.matching.stacked_labels, flat.matching.splits)
     board.learn()  # by what shards believe of the noise before anything is matched
     assert board.objective() - 0.5 < fused.objective < board.objective()  # the mean of what shards learn, by contrast
-    assert fuse_shards(group_sites(sites), splits=False).fragments is None
+    assert fuse_shards(group_sites(sites), search=modelweld.Search(splits=False)).fragments is None
 
 
 def honest(J=90, seed=0):

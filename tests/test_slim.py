@@ -12,6 +12,7 @@ from modelweld import (
     InputError,
     LocalModel,
     NormalGamma,
+    Search,
     Spectrum,
     fuse,
     load,
@@ -212,7 +213,7 @@ def test_what_takes_local_values_is_no_attribute(name):
     [
         ([LocalModel({"v": v}, {"v": ("a", None)}, variance={"v": 0.1}) for v in DATA.values], {}, "send a variance"),
         (DATA.values, {"families": Gaussian(shape="full")}, "rows depend on learned"),
-        (simulate.over_segmented(seed=0).values, {"splits": True}, "in fragments"),
+        (simulate.over_segmented(seed=0).values, {"search": Search(splits=True)}, "in fragments"),
         ([LocalModel({"w": np.eye(3), "b": np.ones((3, 1))}, {"w": ("b", "a"), "b": ("b", None)})], {}, "one set"),
     ],
 )

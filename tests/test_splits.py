@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy
 
-from modelweld import BetaBernoulli, Gaussian, fuse, simulate
+from modelweld import BetaBernoulli, Gaussian, Search, fuse, simulate
 from modelweld.core.algorithm1 import NEW, alternate
 from modelweld.core.board import Board
 from modelweld.core.prior import Fragments
@@ -190,13 +190,13 @@ def test_splitting_mends_two_atoms_in_one():
 
 def test_many_fragments_are_found():
     clear = simulate.over_segmented(seed=0)
-    fusion = fuse(clear.values, splits=True)
+    fusion = fuse(clear.values, search=Search(splits=True))
     assert fusion.matching.delta > 0.15
     assert fusion.K == clear.K
     board, truth = doubled_board(1, share=1.0)  # every site sends every atom twice
     stack = board.stacks[0]
     halves = [stack.values[a:b] for a, b in pairwise(stack.offsets)]
-    assert len(np.unique(truth)) == fuse(halves, splits=True).K
+    assert len(np.unique(truth)) == fuse(halves, search=Search(splits=True)).K
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -265,7 +265,7 @@ def test_rises_are_kept_up_to_date(seed, splits, width):
 
 def test_an_agglomeration_does_not_depend_on_the_order_of_sites():
     sites = simulate.over_segmented(seed=1).values
-    one, other = fuse(sites, splits=True), fuse(sites[::-1], splits=True)
+    one, other = fuse(sites, search=Search(splits=True)), fuse(sites[::-1], search=Search(splits=True))
     assert one.objective == pytest.approx(other.objective)
     for a, b in zip(one.labels, other.labels[::-1], strict=True):
         np.testing.assert_array_equal(a, b)

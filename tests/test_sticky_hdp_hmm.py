@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp, roots_jacobi
 from sklearn.base import clone
 
-from modelweld import InputError, LocalModel, Moments, fuse, read
+from modelweld import InputError, LocalModel, Moments, Search, fuse, read
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import ConvergenceWarning, ModelweldWarning
 from modelweld.hmm import StickyHDPHMM, window_start, windows
@@ -551,7 +551,7 @@ def test_all_ways_to_match(two_sites, way, effective):
     elif way == "weight":
         fusion = fuse(sites, {("means", "covariances"): Moments()})
     else:
-        fusion = fuse(sites, splits=known == "variance")
+        fusion = fuse(sites, search=Search(splits=known == "variance"))
     assert fusion.K == 4
     assert np.isfinite(fusion.model().score(two_sites[0][1]))
 

@@ -25,7 +25,7 @@ QUESTIONS = {
     "confidence": lambda fusion, folder: fusion.confidence(how="conditional"),
     "conditional": lambda fusion, folder: fusion.posterior.conditional(0),
     "sample": lambda fusion, folder: fusion.posterior.sample(draws=5, chains=1, fixed=True),
-    "diagnose": lambda fusion, folder: fusion.diagnose(),
+    "diagnose": lambda fusion, folder: fusion.diagnosis.sites(),
     "worth_merging": lambda fusion, folder: fusion.worth_merging(draws=19),
     "report": lambda fusion, folder: fusion.report(folder / "page.html", draws=False),
     "add": lambda fusion, folder: fusion.add(SITES[0] + 0.1, site="more"),

@@ -95,7 +95,7 @@ def test_missing_times_are_refused_with_the_remedy():
     [
         {"prior": modelweld.BetaBernoulli()},
         {"preset": "paper"},
-        {"splits": True},
+        {"search": modelweld.Search(splits=True)},
         {"search": modelweld.Search(engine="compiled")},
     ],
 )
@@ -125,7 +125,7 @@ def test_questions_of_another_kind_are_refused(fusion):
     with pytest.raises(InputError, match="level must lie between"):
         fusion.timeline.path(0, level=1.5)
     with pytest.raises(InputError, match="not asked of groups that have times"):
-        fusion.diagnose()
+        fusion.diagnosis.sites()
 
 
 def test_paths_pass_near_their_values_and_widen_away_from_them(drawn, fusion):

@@ -60,7 +60,7 @@ def where(X):
 
 def test_what_fuse_was_asked_for_is_kept():
     fusion = train_and_fuse(GaussianMixture(2, random_state=3), made(), search="plain", seed=5)
-    assert fusion.settings == modelweld.fuse(fusion._fit.given, search="plain", seed=5).settings
+    assert fusion.diagnosis.settings == modelweld.fuse(fusion._fit.given, search="plain", seed=5).diagnosis.settings
 
 
 def test_processes_give_the_bits_of_one_by_one_and_name_what_failed():

@@ -41,7 +41,9 @@ def assert_same_for_what_was_seen(fusion: Fusion, clean: Fusion) -> None:
     assert all(np.array_equal(a[:4], b) for a, b in zip(fusion.labels, clean.labels, strict=True))
 
 
-@pytest.mark.parametrize("options", [{}, {"screens": ["duplicates"]}, {"screens": ["outliers"]}, {"splits": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"screens": ["duplicates"]}, {"screens": ["outliers"]}, {"search": modelweld.Search(splits=True)}]
+)
 @pytest.mark.parametrize(("J", "blind"), [(6, 1), (6, 3), (3, 2)])
 def test_the_answer_is_that_of_what_was_seen(options: dict[str, object], J: int, blind: int) -> None:
     models = sites(J, blind)

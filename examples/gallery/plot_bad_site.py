@@ -3,8 +3,8 @@ A site that does not belong
 ===========================
 
 Nine gardens measure irises and send mixtures; one has a ruler that adds two centimetres to every length. The fit
-goes through, and the number of groups is no longer right: so ask ``diagnose``, which names the garden and says in
-which feature it is off.
+goes through, and the number of groups is no longer right: so ask ``diagnosis.sites``, which names the garden and says
+in which feature it is off.
 """
 
 import warnings
@@ -46,6 +46,6 @@ ax.spines[["top", "right"]].set_visible(False)
 
 # %%
 # What is said of each, in a line.
-for site in fusion.diagnose():
+for site in fusion.diagnosis.sites():
     print(f"{site.site:10s} {site.warning or 'fits'}")
 plt.show()

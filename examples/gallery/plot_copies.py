@@ -13,7 +13,11 @@ import numpy as np
 import modelweld
 from modelweld import simulate
 
-settings = {"default": {}, "splits=False": {"splits": False}, "paper's setting": {"preset": "paper"}}
+settings = {
+    "default": {},
+    "splits=False": {"search": modelweld.Search(splits=False)},
+    "paper's setting": {"preset": "paper"},
+}
 shares = (0.0, 0.1, 0.25, 0.4)
 error = {name: [] for name in settings}
 ari = {name: [] for name in settings}

@@ -38,7 +38,7 @@ for level in levels:
         errors = [{"means": np.tile(own**2 + 1e-9, (len(v), 1))} for v, own in zip(noisy, sds, strict=True)]
         axes = {"means": ("digit", None)}
         stated = [LocalModel({"means": v}, axes, variance=error) for v, error in zip(noisy, errors, strict=True)]
-        fused = [modelweld.fuse(sites, splits=False) for sites in (stated, noisy)]
+        fused = [modelweld.fuse(sites, search=modelweld.Search(splits=False)) for sites in (stated, noisy)]
         scores.append([modelweld.metrics.adjusted_rand(truth, one.labels) for one in fused])
     told.append(np.mean(scores, axis=0)[0])
     untold.append(np.mean(scores, axis=0)[1])

@@ -42,7 +42,7 @@ def fused(draw: Draw) -> Answer:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fusion = modelweld.fuse(draw.sent)
-        said = [d.warning for d in fusion.diagnose()]
+        said = [d.warning for d in fusion.diagnosis.sites()]
     texts = "\n".join([*(str(w.message) for w in caught), *fusion.matching.reasons, *said])
     named = tuple(site.site for site in draw.sent if repr(site.site) in texts)
     labels = np.concatenate(fusion.labels)

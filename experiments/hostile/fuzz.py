@@ -165,7 +165,7 @@ def put_to_use(thing: object) -> None:
         return
     if isinstance(thing, modelweld.Fusion):
         str(thing)
-        thing.diagnose()
+        thing.diagnosis.sites()
         thing.confidence(how="conditional")
         thing.report(Path(tempfile.gettempdir(), "modelweld-fuzz.html"), force=True, draws=False)
         thing.remove(0)

@@ -28,7 +28,7 @@ import numpy as np
 from rivals import Mixture, barycentre, em, kmeans, refitted, transport
 from sets import SETS, Sites, digits, heart
 
-from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, fuse
+from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, Search, fuse
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.families import Moments, Scatter
 from modelweld.kinds.mixture import mixture
@@ -93,7 +93,7 @@ def plain(models: list[LocalModel], **options: object) -> Fusion:
 
 SPAHM: dict[str, Callable[[list[LocalModel]], Fusion]] = {
     "SPAHM, paper": partial(plain, preset="paper"),
-    "SPAHM, learned": partial(plain, prior=BetaBernoulli(), search="plain", splits=False),
+    "SPAHM, learned": partial(plain, prior=BetaBernoulli(), search=Search("plain", splits=False)),
 }
 OURS: dict[str, Callable[[list[LocalModel]], Fusion]] = {
     "means + errors": fuse,

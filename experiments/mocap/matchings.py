@@ -9,7 +9,7 @@ import numpy as np
 from visits import Visits
 
 from data import Index, Person
-from modelweld import Fusion, fuse, read
+from modelweld import Fusion, Search, fuse, read
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.families import Moments
 from shared.baselines import kmeans_matching
@@ -36,7 +36,7 @@ def authors(models: Sequence[Any]) -> Fusion:
 
 def means(models: Sequence[Any]) -> Fusion:
     """Means alone, hyperparameters by maximum likelihood."""
-    return fuse(sites(models, "equally"), splits=False)
+    return fuse(sites(models, "equally"), search=Search(splits=False))
 
 
 def errors(models: Sequence[Any]) -> Fusion:

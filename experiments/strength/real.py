@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from mixtures import Mixture, log_likelihood, merged, union
-from modelweld import Fusion, LocalModel, ModelweldWarning, fuse
+from modelweld import Fusion, LocalModel, ModelweldWarning, Search, fuse
 from modelweld.kinds.mixture_reduction import reduce_to
 from provenance import keep
 from shared.baselines import kmeans_matching
@@ -143,7 +143,7 @@ def with_standard_errors(models: list[Mixture]) -> list[LocalModel]:
 
 def means_only(models: list[Mixture], *, splits: bool = False) -> Fusion:
     """Means alone; copies if told so."""
-    return fuse([m.means for m in models], splits=splits)
+    return fuse([m.means for m in models], search=Search(splits=splits))
 
 
 OURS: dict[str, Callable[[list[Mixture]], Fusion]] = {

@@ -223,9 +223,9 @@ def hdbscan(drawn: Simulated) -> Answer:
 
 METHODS: dict[str, Callable[[Simulated], Answer]] = {
     "paper": lambda drawn: Answer.of(fuse(drawn.values, preset="paper")),
-    "plain": lambda drawn: Answer.of(fuse(drawn.values, prior=BetaBernoulli(), search="plain", splits=False)),
+    "plain": lambda drawn: Answer.of(fuse(drawn.values, prior=BetaBernoulli(), search=Search("plain", splits=False))),
     "ours, means only": lambda drawn: Answer.of(fuse(drawn.values)),
-    "ours, copies": lambda drawn: Answer.of(fuse(drawn.values, splits=True)),
+    "ours, copies": lambda drawn: Answer.of(fuse(drawn.values, search=Search(splits=True))),
     "ours": ours,
     "k-means told K": kmeans_told_k,
     "DP-means": dp_means,

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from topic_data import Corpus, unit
 
-from modelweld import Directions, Fusion, fuse
+from modelweld import Directions, Fusion, Search, fuse
 from shared.baselines import kmeans_matching
 
 TOPICS_PER_BOOK = 25
@@ -101,7 +101,7 @@ def local_topics(corpus: Corpus, seed: int) -> Local:
 
 def with_errors(local: Local) -> Fusion:
     """Centres with standard errors (variance within clusters / words), one topic per book and atom: ours."""
-    return fuse(local.models, splits=False, search="plain")
+    return fuse(local.models, search=Search("plain", splits=False))
 
 
 def default(local: Local) -> Fusion:

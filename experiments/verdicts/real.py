@@ -129,7 +129,7 @@ def warn(J: int, what: str, seed: int) -> Result:
         day, mean, difference = every[i]
         X = np.stack([mean, day if what == "day" else difference], axis=1)
         models.append(GaussianMixture(COMPONENTS, covariance_type="diag", random_state=0).fit(X))
-    found = modelweld.fuse(models).diagnose()
+    found = modelweld.fuse(models).diagnosis.sites()
     return {"warned": [site.warning for site in found if site.warning], "sites": J}
 
 

@@ -1,4 +1,4 @@
-"""Can the verdicts say no? Yeses of `fusion.worth_merging()` and warnings of `fusion.diagnose()` where truth is known.
+"""Can the verdicts say no? Yeses of `worth_merging` and warnings of `diagnosis.sites` where truth is known.
 
 See README.md for what is drawn.
 
@@ -71,7 +71,7 @@ def judge(kind: str, J: int, D: int, shared: str, seed: int) -> Result:
 def warn(J: int, deviations: float, seed: int) -> Result:
     """Which sites of a fusion are warned of; the first one is shifted."""
     rng = np.random.default_rng([seed, J, int(deviations)])
-    found = modelweld.fuse(shifted(J, 3, deviations, rng)).diagnose()
+    found = modelweld.fuse(shifted(J, 3, deviations, rng)).diagnosis.sites()
     return {"warned": [bool(site.warning) for site in found]}
 
 

@@ -32,7 +32,7 @@ NO_GROUPS = (
 
 
 class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Cluster local parameters of several sites, at most one of a site in each cluster (unless `splits`).
+    """Cluster local parameters of several sites, at most one of a site in each cluster (unless in fragments: `search`).
 
     For those who have parameters as one table; `modelweld.fuse` takes models and gives models.
 
@@ -42,10 +42,8 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         How rows scatter about their cluster's centre; default ``Gaussian()``.
     prior : Prior or "auto"
         How probable matchings are: see `modelweld.fuse`.
-    splits : bool or "auto"
-        Whether a site may hold a centre in several fragments.
     search : {"auto", "plain", "thorough"} or Search
-        How the best matching is searched for.
+        How the best matching is searched for, and whether a site may hold a centre in several fragments.
     screens : "auto" or collection of {"duplicates", "outliers"}
         What is looked for before the fit.
     random_state : int, RandomState instance or None
@@ -87,14 +85,12 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         family: Family | None = None,
         *,
         prior: Prior | str = "auto",
-        splits: bool | str = "auto",
         search: Search | str = "auto",
         screens: Any = "auto",
         random_state: Any = None,
     ) -> None:
         self.family = family
         self.prior = prior
-        self.splits = splits
         self.search = search
         self.screens = screens
         self.random_state = random_state
@@ -134,7 +130,6 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             prior=self.prior,  # type: ignore[arg-type]
             times=None if times is None else _times_by_site(times, order, offsets),
             search=self.search,  # type: ignore[arg-type]
-            splits=self.splits,  # type: ignore[arg-type]
             screens=self.screens,
             seed=seed,
         )

@@ -36,7 +36,6 @@ def fuse(
     preset: Preset | None = None,
     search: Search | Effort = "auto",
     site_effects: bool | Auto = "auto",
-    splits: bool | Auto = "auto",
     screens: Screens = "auto",
     seed: int = 0,
     progress: Progress = None,
@@ -64,16 +63,12 @@ def fuse(
         Replicate the paper's or its authors' program's setting: families and prior are then given by the preset.
     search : {"auto", "plain", "thorough"} or Search
         ``"plain"`` is the paper's Algorithm 1; ``"auto"`` goes on to merge and split atoms, ``"thorough"`` also frees
-        and rematches every atom, all only as long as the objective rises. `Search` also sets the iteration limit, the
-        engine and the number of threads.
+        and rematches every atom, all only as long as the objective rises. `Search` also says whether a site may hold an
+        atom in several fragments (`splits`), and sets the iteration limit, the engine and the number of threads.
     site_effects : bool or "auto"
         Whether sites may differ by offsets and scales of features (batch effects, calibration, units, rows standardised
         at home), which are estimated with the matching and corrected before it. ``"auto"``: where they raise the
         objective by 10 nats or more; True: wherever they raise it. ``fusion.site_effects`` lists them.
-    splits : bool or "auto"
-        Whether a site may hold an atom in several fragments (over-segmentation), as estimated models do. ``"auto"``: if
-        sites send standard errors (`variance`). Without them, fragments cannot be told from neighbours where atoms
-        overlap, and plain values (up to 2,000 atoms) are taken for fragments only where the objective rises by 10 nats.
     screens : "auto" or collection of {"duplicates", "outliers"}
         What is looked for before the fit; each finding is a warning that names the site. ``"duplicates"``: of sites
         that sent the same values, one is fitted and the others are labelled like it, because two that coincide would
@@ -90,7 +85,7 @@ def fuse(
     Returns
     -------
     Fusion
-        Matching, global values, learned hyperparameters, objective and history, and what was asked for (`settings`).
+        Matching, global values, objective, and groups of methods for all else: docs/public.md.
 
     Examples
     --------
@@ -102,7 +97,7 @@ def fuse(
     >>> fusion.K, fusion.diagnosis.converged
     (4, True)
     """
-    asked = Request(families, prior, preset, search, site_effects, splits, screens, seed)
+    asked = Request(families, prior, preset, search, site_effects, screens, seed)
     given = receive(models)
     if isinstance(models, Mapping):
         given, names = _name_sites(given, list(map(str, models)))

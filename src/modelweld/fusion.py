@@ -22,7 +22,6 @@ from modelweld.libraries.writing import like_most
 from modelweld.progress import Progress
 from modelweld.results.diagnostics.merge_value import MergeVerdict, worth_merging
 from modelweld.results.diagnostics.notes import Diagnosis
-from modelweld.results.diagnostics.sites import FALSE_ALARMS, SiteDiagnostics, diagnose
 from modelweld.results.fit_result import FitResult
 from modelweld.revision.add_remove import with_site, without_site
 from modelweld.revision.slim_fusion import SlimFusion, slim
@@ -106,9 +105,6 @@ class Fusion:
         Names of the sites, in the order in which they were given.
     matchings : dict of str to Matching
         One per set, in the order in which they were matched.
-    settings : dict
-        What `fuse` was asked for, in words and plain values; `revised` counts the sites added or removed since. Empty
-        where another method made the fusion. `restored`: see `remove`.
 
     Examples
     --------
@@ -124,11 +120,6 @@ class Fusion:
     def sites(self) -> list[str]:
         """Names of the sites, in the order in which they were given."""
         return self._fit.sites
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What `fuse` was asked for."""
-        return self._fit.settings
 
     @property
     def matchings(self) -> dict[str, Matching]:
@@ -205,7 +196,7 @@ class Fusion:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """What was learned, and how the run went: `hyperparameters`, `history`, `sweeps`, `excluded`, ..."""
+        """Which sites do not fit, what was learned, how the run went: `sites`, `hyperparameters`, `converged`, ..."""
         return Diagnosis(self._fit)
 
     @property
@@ -282,16 +273,6 @@ class Fusion:
         return self.posterior.confidence(set_name, how, progress=progress)
 
     @on_one_thread
-    def diagnose(self, set_name: str | None = None, *, rate: float = FALSE_ALARMS) -> list[SiteDiagnostics]:
-        """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning.
-
-        A fusion of honest sites has any warning with probability `rate`. Below four sites there are no warnings, as
-        there is no majority to compare with (`judged` is False). `modelweld.results.diagnostics.sites.diagnose` has the
-        rest.
-        """
-        return diagnose(self._fit, set_name, rate=rate)
-
-    @on_one_thread
     def worth_merging(
         self, set_name: str | None = None, *, level: float = 0.05, draws: int = 199, seed: int = 0
     ) -> MergeVerdict:
@@ -325,8 +306,8 @@ class Fusion:
 
         Its values leave all sums, then (`refit`) hyperparameters are learned and sweeps go on *from the labels that it
         helped to find*, which need not lead to where fusing the others alone does. The site that was added last leaves
-        the labels of before it came, or others with a better objective: ``settings["restored"]`` is true or false. (A
-        fusion that was saved or pickled in between does not know what was before.)
+        the labels of before it came, or others with a better objective: ``diagnosis.settings["restored"]`` is true or
+        false. (A fusion that was saved or pickled in between does not know what was before.)
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ PRESETS: dict[str, tuple[Gaussian, BetaBernoulli]] = {
 
 @dataclass(frozen=True)
 class Search:
-    """How the best matching is searched for; ``search="plain"`` is short for ``search=Search("plain")``.
+    """Where and how the best matching is searched for; ``search="plain"`` is short for ``search=Search("plain")``.
 
     Parameters
     ----------
@@ -37,6 +37,10 @@ class Search:
         the compiled engine, which cannot split, frees and rematches the smallest ones instead, beyond 100,000 values
         with less and less patience. ``"thorough"`` does so with every atom, whatever the engine. All only as long as
         the objective rises.
+    splits : bool or "auto"
+        Whether a site may hold an atom in several fragments (over-segmentation), as estimated models do. ``"auto"``: if
+        sites send standard errors (`variance`). Without them, fragments cannot be told from neighbours where atoms
+        overlap, and plain values (up to 2,000 atoms) are taken for fragments only where the objective rises by 10 nats.
     max_sweeps : int, optional
         Iteration limit, with a warning when it is met; default 200. Runs end by themselves at the first sweep that
         changes nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.
@@ -54,6 +58,7 @@ class Search:
     """
 
     effort: Effort = "auto"
+    splits: bool | Auto = "auto"
     max_sweeps: int | None = None
     engine: EngineName = "auto"
     n_jobs: int | None = None
@@ -68,13 +73,13 @@ class Request:
     preset: Preset | None = None
     search: Search | Effort = "auto"
     site_effects: bool | Auto = "auto"
-    splits: bool | Auto = "auto"
     screens: Screens = "auto"
     seed: int = 0
 
     def spell(self) -> dict[str, Any]:
         """As words and plain values, to be kept and shown."""
         asked = {field.name: getattr(self, field.name) for field in fields(self)}
+        asked["search"] = self.effort.effort if self.effort == Search(self.effort.effort) else self.effort
         plain = (bool, int, str, type(None))
         return {name: value if isinstance(value, plain) else spell_setting(value) for name, value in asked.items()}
 
@@ -95,7 +100,7 @@ class Request:
         Plan("auto", search=search.effort)  # a preset does not hide a wrong word
         plan = Plan(
             prior=prior,
-            splits=False if preset and self.splits == "auto" else self.splits,  # closed forms know no errors
+            splits=False if preset and search.splits == "auto" else search.splits,  # closed forms know no errors
             outliers=False if outliers == "auto" and plain else outliers,
             duplicates=self.screens == "auto" or "duplicates" in self.screens,
             search="plain" if preset else search.effort,

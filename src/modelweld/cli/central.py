@@ -58,8 +58,7 @@ def fuse(
         "times": cli.arguments.parse_times(times),
         "preset": preset,
         "seed": seed,
-        "splits": cli.arguments.parse_splits(splits),
-        "search": search,
+        "search": modelweld.Search(search, cli.arguments.parse_splits(splits)),  # type: ignore[arg-type]
         "screens": cli.arguments.parse_screens(screens),
     }
     modelweld.files.limits.check_free(out, force=force)

@@ -48,7 +48,7 @@ def _fusion(fusion: Fusion) -> Content:
         "what": "fusion",
         "sites": fusion.sites,
         "objective": fusion.objective,
-        "settings": fusion.settings,
+        "settings": fusion.diagnosis.settings,
         "converged": fusion.diagnosis.converged,
         "sets": {
             name: {
@@ -123,7 +123,7 @@ def judge(fusion: Fusion, level: float, seed: int) -> Content:
     found, notes = fusion.worth_merging(level=level, seed=seed), list[str]()
     content, sets = list_gains(found, range(len(found.sites))), {}
     for name in fusion.matchings:
-        diagnosed = fusion.diagnose(name)
+        diagnosed = fusion.diagnosis.sites(name)
         sets[name] = {
             "judged": all(d.judged for d in diagnosed),
             "warnings": [d.warning for d in diagnosed if d.warning],

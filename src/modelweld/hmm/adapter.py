@@ -42,8 +42,8 @@ def read(
 
         - ``"variance"``: squared standard errors beside the means. For the default, means with standard errors, a
           site's states being possibly fragments of one: ``fuse(sites)``.
-        - ``"equally"``: nothing. The paper's matching, by means alone: ``fuse(sites, splits=False)``, or
-          ``fuse(sites, preset="paper")`` to the letter.
+        - ``"equally"``: nothing. The paper's matching, by means alone:
+          ``fuse(sites, search=Search(splits=False))``, or ``fuse(sites, preset="paper")`` to the letter.
         - ``"weight"``: numbers beside means and covariances, for matching by both:
           ``fuse(sites, {("means", "covariances"): Moments()})``.
     effective : {"frames", "visits"}

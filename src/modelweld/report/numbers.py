@@ -146,7 +146,7 @@ def numbers_of(fusion: Fusion, *, draws: bool = True, allow_small: bool = False)
         "converged": fusion.diagnosis.converged,
         "objective": exact(fusion.objective),
         "sure_from": SURE,
-        "settings": fusion.settings,
+        "settings": fusion.diagnosis.settings,
         "verdict": verdict,
         "picture": draw_picture(fusion, notes, allow_small),
         "sets": [

@@ -172,7 +172,7 @@ function detail() {
   const k = state.atom;
   if (k === null) { $("detail").hidden = true; return; }
   const rows = [...rowsOf[k]].sort((a, b) => S.confidence ? (S.confidence[a] ?? 2) - (S.confidence[b] ?? 2)
-    : S.distance[b] - S.distance[a]), aside = S.excluded.find((s) => s.atom === k);
+    : S.distance[b] - S.distance[a]);
   $("detail-title").replaceChildren(chip(k), `${Word()} ${k}`);
   const values = el("table"), members = el("table", { id: "members" });
   table(values, [{ name: "Column" }, { name: "Fused", n: true }, { name: "Sites ±", n: true },
@@ -194,7 +194,7 @@ function detail() {
                         ...few.map((d) => el("td", { class: "n" }, spell(S.members[r][d], S.decimals[d]))))));
   $("detail-body").replaceChildren(
     el("p", {}, `At ${S.counts[k].toLocaleString("en")} of ${plural(D.J, "site")}${k < S.K && S.groups.points && !S.groups.shares ? `: ${whole(S.groups.points[k])} ${S.groups.counted}` : ""}${rows.length > S.counts[k] ? `, in ${plural(rows.length, "piece")}` : ""}.${heldBy(k)}`),
-    ...(S.time && k < S.K ? [el("p", {}, `First seen ${S.time.first[k]}, last seen ${S.time.last[k]}; it lives at ${S.time.newest} with probability ${probability(S.time.alive[k])}.`)] : []), ...(k >= S.K ? [el("p", { class: "doubt" }, `Excluded: it ${aside ? aside.why : "was not fitted"}.`)] : []),
+    ...(S.time && k < S.K ? [el("p", {}, `First seen ${S.time.first[k]}, last seen ${S.time.last[k]}; it lives at ${S.time.newest} with probability ${probability(S.time.alive[k])}.`)] : []), ...(k >= S.K ? [el("p", { class: "doubt" }, "Excluded: it was not fitted.")] : []),
     ...(S.words ? [el("h3", {}, word() === "pattern" ? "Largest entries" : "Words"), el("p", {}, S.words[k].map((w) => `${w[0]} ${w[1].toFixed(3)}`).join(", "))]
       : []),
     el("h3", {}, rows.length > MOST_LISTED ? `Members, the ${MOST_LISTED} least certain` : "Members"),

@@ -361,14 +361,13 @@ def aside(one: Content, found: Content) -> str:
     if not one["excluded"]:
         return f"<p>{number:,} excluded are too many to list: modelweld.notes.excluded(fusion).</p>{fragments}"
     rows = "".join(
-        f'<tr><th scope="row">{escape(a["site"])}</th><td class="n">{a["row"]}</td><td>{escape(a["why"])}</td>'
-        f'<td class="n">{"–" if a["probability"] is None else format(a["probability"], ".2f")}</td>'
+        f'<tr><th scope="row">{escape(a["site"])}</th><td class="n">{a["row"]}</td>'
         f'<td class="n">{"–" if a["nearest"] is None else a["nearest"]}</td></tr>'
         for a in one["excluded"]
     )
     heads = (
-        '<thead><tr><th scope="col">Site</th><th scope="col" class="n">Nr there</th><th scope="col">Why: it</th>'
-        '<th scope="col" class="n">Probability</th><th scope="col" class="n">Nearest</th></tr></thead>'
+        '<thead><tr><th scope="col">Site</th><th scope="col" class="n">Nr there</th>'
+        '<th scope="col" class="n">Nearest</th></tr></thead>'
     )
     return (
         f"<details><summary>Excluded: {number:,}</summary>"

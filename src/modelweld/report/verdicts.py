@@ -133,10 +133,10 @@ def _about_matches(found: Content) -> str:
 def diagnose_sites(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> list[Content] | None:
     """Each listed site's diagnostics; None with a note if they cannot be computed."""
     if len(fusion.matchings[name].stacked_labels) > MOST_DIAGNOSED:
-        notes.append(f"Beyond {MOST_DIAGNOSED:,} local parameters sites are not diagnosed: fusion.diagnose().")
+        notes.append(f"Beyond {MOST_DIAGNOSED:,} local parameters sites are not diagnosed: fusion.diagnosis.sites().")
         return None
     try:
-        found = fusion.diagnose(name)
+        found = fusion.diagnosis.sites(name)
     except InputError as error:
         notes.append(f"Sites are not diagnosed: {error}")
         return None
@@ -245,8 +245,6 @@ def list_aside(fusion: Fusion, name: str, matching: Matching) -> Content:
                 "site": one.site,
                 "row": one.row,
                 "atom": int(matching.stacked_labels[row]),
-                "why": one.why,
-                "probability": None if one.probability is None else exact(one.probability),
                 "nearest": one.nearest,
             }
             for row, one in zip(matching.excluded.tolist(), aside, strict=False)

@@ -277,7 +277,7 @@ def slim(fit: FitResult) -> SlimFusion:
     if matching.delta > 0:
         raise InputError(
             "some sites hold atoms in fragments, and which ones is known by local labels, which would go. Fuse with "
-            "splits=False, or keep the fusion."
+            "search=Search(splits=False), or keep the fusion."
         )
     stacks = fit.stacks(set_name)
     for (key, family), stack in zip(matching.families.items(), stacks, strict=True):

@@ -38,7 +38,7 @@ from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.fit.static_matcher import default_prior
 from modelweld.inputs.local_model import LocalModel
 from modelweld.progress import Progress, progress_to, report_progress
-from modelweld.request import Request, Screens
+from modelweld.request import Request, Screens, Search
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here, OnDask
 from modelweld.shards.fit import Learned, fuse_shard, learn_here, propose, survey
@@ -58,8 +58,7 @@ def fuse_shards(
     family: Family | None = None,
     prior: Prior | Auto = "auto",
     *,
-    search: Effort = "auto",
-    splits: bool | Auto = "auto",
+    search: Search | Effort = "auto",
     screens: Screens = "auto",
     seed: int = 0,
     sweeps: int = MOST_POLISH,
@@ -78,7 +77,7 @@ def fuse_shards(
         How values scatter about their global value; default: as in `fuse`. Any whose sums say all that is to be
         learned, or can be stated for other hyperparameters: `Gaussian` (not full), `NormalGamma`, `Counts`,
         `Directions` (not axial), `Rates`, `Proportions`. Values may have `variance` and `weight`.
-    prior, search, splits : optional
+    prior, search : optional
         As in `fuse`.
     screens : "auto" or collection of {"duplicates", "outliers"}
         As in `fuse`; every shard looks for outliers among its own sites, and of sites in different shards those are
@@ -108,7 +107,7 @@ def fuse_shards(
     (4, True, ['shards', 'merge', 'sweep 1'])
     """
     check_n_jobs(n_jobs)
-    request = Request(family, prior, None, search, "auto", splits, screens, seed)
+    request = Request(family, prior, None, search, "auto", screens, seed)
     with progress_to(progress, "fusing shards"):
         engine = shards if isinstance(shards, Engine) else Here(list(shards), n_jobs, family)
         return run(engine, request, sweeps)
@@ -144,7 +143,7 @@ def fuse_on_dask(
         How often a task that failed is tried again. Workers that die are another matter: Dask's
         ``distributed.scheduler.allowed-failures`` says how many a task may survive.
     **options
-        For `fuse_shards`: search, splits, screens, seed, sweeps, progress.
+        For `fuse_shards`: search, screens, seed, sweeps, progress.
 
     Returns
     -------

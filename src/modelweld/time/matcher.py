@@ -214,7 +214,7 @@ def check_plan(plan: Plan) -> BirthDeath | None:
             "have. Leave prior and preset out, or leave the times out."
         )
     if plan.splits is True or plan.engine == "compiled":
-        what = "splits=True" if plan.splits is True else "engine='compiled'"
+        what = "search=Search(splits=True)" if plan.splits is True else "engine='compiled'"
         raise InputError(f"{what} is not for groups that have times: leave it out, or leave the times out.")
     return plan.prior if isinstance(plan.prior, BirthDeath) else None
 

@@ -80,8 +80,8 @@ def name_oversplit(matching: Matching, sites: Sequence[str]) -> list[Finding]:
         Finding(
             f" sent about {sizes[j] / (sizes[j] - second[j]):.2g} fragments of every atom it holds "
             f"({sizes[j]} values, {sizes[j] - second[j]} atoms); most others hold theirs whole. They are taken "
-            "together. Fewer components there, or more restarts, would help; with splits=False each would be an atom "
-            "of its own.",
+            "together. Fewer components there, or more restarts, would help; with search=Search(splits=False) each "
+            "would be an atom of its own.",
             OversplitWarning,
             [sites[j]],
         )

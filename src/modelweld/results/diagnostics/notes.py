@@ -9,7 +9,9 @@ import numpy as np
 
 from modelweld.core.family import Family
 from modelweld.families.capabilities import name_hyperparameters, variances_of
+from modelweld.results.diagnostics.sites import FALSE_ALARMS, SiteDiagnostics, diagnose
 from modelweld.results.fit_result import FitResult
+from modelweld.threads import on_one_thread
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -51,15 +53,12 @@ class Excluded:
     site: str
     row: int
     nearest: int | None
-    why: str = "was not fitted"
-    probability: float | None = None
 
     @property
     def sentence(self) -> str:
         """In plain words."""
         near = "" if self.nearest is None else f"; the nearest atom is {self.nearest}"
-        sure = "" if self.probability is None else f" (probability {self.probability:.2f})"
-        return f"site {self.site!r}: parameter {self.row} {self.why}{sure}{near}. It is kept, but not counted."
+        return f"site {self.site!r}: parameter {self.row} was not fitted{near}. It is kept, but not counted."
 
 
 def fragments(fusion: Fusion | FitResult, set_name: str | None = None) -> list[Fragments]:
@@ -106,7 +105,7 @@ def excluded(fusion: Fusion | FitResult, set_name: str | None = None) -> list[Ex
 
 
 class Diagnosis:
-    """What was learned, and how the run went, ``fusion.diagnosis``; `Fusion.diagnose` is about sites.
+    """Which sites do not fit, what was learned, and how the run went: ``fusion.diagnosis``.
 
     Examples
     --------
@@ -144,6 +143,24 @@ class Diagnosis:
     def sweeps(self) -> int:
         """Number of sweeps, the idle last one included."""
         return self._fit.matching.sweeps
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `fuse` was asked for, in words and plain values; empty where another method made the fusion.
+
+        `revised` counts the sites added or removed since; `restored`: see `Fusion.remove`.
+        """
+        return self._fit.settings
+
+    @on_one_thread
+    def sites(self, set_name: str | None = None, *, rate: float = FALSE_ALARMS) -> list[SiteDiagnostics]:
+        """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning.
+
+        A fusion of honest sites has any warning with probability `rate`. Below four sites there are no warnings, as
+        there is no majority to compare with (`judged` is False). `modelweld.results.diagnostics.sites.diagnose` has the
+        rest.
+        """
+        return diagnose(self._fit, set_name, rate=rate)
 
     def fragments(self, set_name: str | None = None) -> list[Fragments]:
         """Every case of one site holding one atom in several fragments."""

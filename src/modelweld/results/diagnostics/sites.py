@@ -113,7 +113,7 @@ def diagnose(fit: FitResult, set_name: str | None = None, *, rate: float = FALSE
     >>> atoms = rng.normal(0, 5, (8, 6))
     >>> sites = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(6)]
     >>> sites[2] = sites[2] + 0.5
-    >>> [d.site for d in modelweld.fuse(sites, site_effects=False).diagnose() if d.warning]
+    >>> [d.site for d in modelweld.fuse(sites, site_effects=False).diagnosis.sites() if d.warning]
     ['2']
     """
     if not 0 < rate < 1:
