@@ -25,7 +25,7 @@ import modelweld
 from families import Sites
 from modelweld import Gaussian, LocalModel, simulate
 from modelweld.core.board import Board
-from modelweld.core.plan import Plan
+from modelweld.core.match import Plan
 from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.families.counts import Counts
@@ -35,7 +35,7 @@ from modelweld.fit.effects.search import find_site_effects
 from modelweld.fit.search.moves import LARGEST_TABLE, merge, split
 from modelweld.fit.search.starts import agglomerate
 from modelweld.fit.static_matcher import default_prior
-from modelweld.inputs.plain_tables import stack_arrays
+from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.kinds.mixture import mixture
 from recorded import commit, least_seconds, record
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from modelweld.core.algorithm1 import alternate
 from modelweld.core.family import with_fields
-from modelweld.core.plan import MOST_SWEEPS, Plan
+from modelweld.core.match import MOST_SWEEPS, Plan
 from modelweld.core.prior import Prior
 from modelweld.core.values import NOISE_FLOOR, Array, Index, usable_variance
 from modelweld.families import Gaussian

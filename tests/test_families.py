@@ -16,8 +16,8 @@ from modelweld.core.family import (
     log_predictive,
     subtract_evidence,
     unite,
-    upright,
 )
+from modelweld.core.signs import upright
 from modelweld.families.capabilities import Drawable
 
 CASES = collected()

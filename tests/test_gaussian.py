@@ -8,11 +8,11 @@ import pytest
 
 from cases.gaussian import GaussianCase
 from modelweld import Gaussian, InputError
-from modelweld.core import random_effects
 from modelweld.core.family import sum_by_atom
-from modelweld.core.prior import NoisePrior
-from modelweld.core.random_effects import Effects
+from modelweld.core.moments import Effects
 from modelweld.core.values import Stack, offsets_of
+from modelweld.families.math import random_effects
+from modelweld.families.math.start import NoisePrior
 from modelweld.fit.engines.choice import is_compilable
 
 

@@ -9,7 +9,7 @@ from modelweld import BetaBernoulli, Gaussian
 from modelweld.core.algorithm1 import NEW, alternate
 from modelweld.core.board import Board
 from modelweld.core.values import Stack, offsets_of
-from modelweld.fit.search.moves import dissolve
+from modelweld.fit.search.dissolution import dissolve
 
 
 def injective_assignments(L, K):

@@ -11,7 +11,7 @@ from modelweld.core.board import Board
 from modelweld.core.family import with_fields
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import DuplicateWarning, InputError, OutlierWarning
-from modelweld.inputs.plain_tables import stack_arrays
+from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.inputs.sets import stack_of
 from modelweld.shards import fuse_shards, group_sites
 from modelweld.shards.centre import Centre

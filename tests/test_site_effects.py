@@ -12,14 +12,14 @@ from sklearn.mixture import GaussianMixture
 
 import modelweld
 from modelweld import SiteEffectWarning, fuse
+from modelweld.core.match import Plan
 from modelweld.core.matching import SiteEffects
-from modelweld.core.plan import Plan
 from modelweld.core.prior import BetaBernoulli
 from modelweld.fit.effects.effect_starts import scaled_starts, totals_of, unit_start
 from modelweld.fit.effects.equations import Design
 from modelweld.fit.effects.search import Problem, find_site_effects
 from modelweld.fit.effects.words import UNITS, SiteEffect, describe_effects
-from modelweld.inputs.plain_tables import stack_arrays
+from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.shards import fuse_shards
 
 WINE = load_wine()

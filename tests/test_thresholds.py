@@ -8,7 +8,7 @@ import pytest
 
 from modelweld import BetaBernoulli, Gaussian, Search, fuse
 from modelweld.core.algorithm1 import Run, State
-from modelweld.core.plan import Plan
+from modelweld.core.match import Plan
 from modelweld.core.values import Stack, offsets_of
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.math.start import noise_shares
@@ -17,9 +17,9 @@ from modelweld.fit.screening.duplicates import number_values
 from modelweld.fit.screening.outliers import find_outliers
 from modelweld.fit.search import moves
 from modelweld.fit.search import starts as search
-from modelweld.fit.search.moves import dissolve
+from modelweld.fit.search.dissolution import dissolve
 from modelweld.fit.static_matcher import limits_met
-from modelweld.inputs.plain_tables import stack_arrays
+from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.results.diagnostics.pair_scan import place
 from modelweld.results.diagnostics.shifts import Shift
 from modelweld.results.diagnostics.site_warnings import about_shifts, scatter_of_others
@@ -99,7 +99,7 @@ def test_one_start_takes_most_of_the_variance_for_noise(K, D, noise, share):
     assert np.mean(found) > 0.85
 
 
-# --- atoms that are dissolved (moves.PATIENCE, 12; search.DISSOLVED_UP_TO, 100,000) -------------------------------
+# --- atoms that are dissolved (dissolution.PATIENCE, 12; search.DISSOLVED_UP_TO, 100,000) ---------------------------
 
 
 class OversizedBoard:

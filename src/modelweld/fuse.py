@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from modelweld.core.plan import Auto, Effort
+from modelweld.core.match import Auto, Effort
 from modelweld.core.prior import Prior
 from modelweld.errors import InputError, first_repeated
 from modelweld.fusion import Fusion

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from modelweld.core.plan import MOST_SWEEPS, Auto, Effort, EngineName, Plan
+from modelweld.core.match import MOST_SWEEPS, Auto, Effort, EngineName, Plan
 from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.errors import InputError
 from modelweld.families.real_values import Gaussian

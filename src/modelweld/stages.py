@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from modelweld.core.match import Matcher
+from modelweld.core.family import has_places
+from modelweld.core.match import Matcher, Plan
 from modelweld.core.matching import Matching
-from modelweld.core.plan import Plan
 from modelweld.core.values import arrays_of
 from modelweld.errors import InputError, OutOfRangeError, announce
 from modelweld.families import Family, Gaussian
-from modelweld.families.capabilities import has_places
 from modelweld.fit.effects.effect_starts import scaled_starts, totals_of
 from modelweld.fit.effects.search import find_site_effects, may_differ
 from modelweld.fit.effects.words import describe_effects
@@ -24,7 +23,8 @@ from modelweld.fit.screening.shared_rows import name_shared_rows
 from modelweld.fit.screening.swapped_columns import name_swapped, total_stack
 from modelweld.fit.static_matcher import match
 from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.plain_tables import stack_arrays, times_of
+from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.plain_tables import times_of
 from modelweld.inputs.sets import Families, check_units, columns_of, families_by_set, local_models, stack_of
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.kinds.kind import Kind

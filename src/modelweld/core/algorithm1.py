@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from modelweld.core.family import Family
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index
 from modelweld.progress import report_progress
-
-if TYPE_CHECKING:
-    from modelweld.core.tally import Tally
 
 NEW = -1
 """The choice of a value that becomes a new atom."""
@@ -55,7 +52,7 @@ class Sweepable(Protocol):
 
 
 class AnyBoard(Sweepable, Protocol):
-    """What the search round Algorithm 1 asks for besides: labels number the atoms, `counts` are their groups."""
+    """What is left when a run is over: labels number the atoms, `counts` are their groups."""
 
     engine: str
     labels: Index
@@ -73,52 +70,11 @@ class AnyBoard(Sweepable, Protocol):
         """The families with their present hyperparameters."""
 
     @property
-    def margin(self) -> float:
-        """Nats by which every value is known to be where it is, given the other groups; zero if that is not known."""
-
-    @property
     def delta(self) -> float:
         """Learned share of fragments beyond the first; zero where every group holds an atom once."""
 
     def estimates(self) -> list[Array]:
         """Global values (K, D) of each array."""
-
-    def release(self, groups: Index) -> None:
-        """Take these groups out of the matching; the next sweep matches them as if for the first time."""
-
-    def place_new(self) -> None:
-        """Sweep over the groups that have no atoms yet, and no others."""
-
-    def state(self) -> State:
-        """What `restore` needs to come back to the present matching and hyperparameters."""
-
-    def restore(self, state: State) -> None:
-        """Go back to an earlier state."""
-
-
-class Movable(AnyBoard, Protocol):
-    """What moves of whole atoms ask for besides: `increments` are log prior odds, `sizes` numbers of values of
-    groups.
-    """
-
-    fragments: Fragments | None
-    increments: Array
-
-    @property
-    def sizes(self) -> Index:
-        """Number of values of every group."""
-
-    def tally(self) -> Tally:
-        """Labels, counts and sums of the atoms, to be moved apart from the board's own."""
-
-    def recount(self) -> None:
-        """Number the atoms without gaps and add everything again."""
-
-    def holders(self, atom: int) -> Index:
-        """The groups that hold an atom, as `release` takes them."""
-
-    def labels_by_content(self) -> Index:
-        """The atom of each value, in an order of values that does not depend on how they arrived."""
 
 
 SomeBoard = TypeVar("SomeBoard", bound=Sweepable)
@@ -222,11 +178,6 @@ def is_same_partition(labels: Index, others: Index) -> bool:
     there, back = np.zeros(labels.max(initial=0) + 1, np.int64), np.zeros(others.max(initial=0) + 1, np.int64)
     there[labels], back[others] = others, labels
     return bool((there[labels] == others).all() and (back[others] == labels).all())
-
-
-def is_at(board: AnyBoard, labels: Index) -> bool:
-    """Whether a board's values belong together as these labels say."""
-    return is_same_partition(board.labels, labels)
 
 
 def best_assignment(scores: Array, surcharge: Array, most_new: int) -> Index:

@@ -1,8 +1,8 @@
 """The paper's Gaussian family: v ~ N(theta, noise / weight + variance), theta ~ N(mean, spread).
 
-Its cost (equation 7 of the paper) is `log_predictive`, its hyperparameter step (equation 8) is `update`: by maximum
-likelihood, or by the paper's closed forms (`step_by_moments` in `core.random_effects`). What `modelweld.Gaussian` adds,
-above all hyperparameters that are read off the values, is in `families.real_values`.
+Its cost (equation 7 of the paper) is `log_predictive`, its hyperparameter step (equation 8) is `update`, by the closed
+forms of `core.moments`. What `modelweld.Gaussian` adds, above all first hyperparameters that are read off the values,
+and maximum likelihood, is in `families.real_values`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import Family, HasStarts, Predictive, Unites, with_fields
-from modelweld.core.prior import FLAT, NoisePrior
-from modelweld.core.random_effects import Effects, Hyperparameters, maximise, step_by_moments
+from modelweld.core.moments import Effects, Hyperparameters, step_by_moments
 from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack, blocks, total_variance
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
@@ -42,8 +41,8 @@ class Gaussian(HasStarts, Predictive, Unites, Family):
         Mean and variance of the atoms, and variance of a value about its atom.
     shape : {"diagonal", "scalar"}
         Whether noise and spread are learned per dimension or as one number.
-    learning : {"likelihood", "moments", "nothing"}
-        How hyperparameters are learned: maximum likelihood, the paper's closed forms, or not at all.
+    learning : {"moments", "nothing"}
+        How hyperparameters are learned: by the paper's closed forms, or not at all.
     inflation : float
         Factor on the sites' own `variance`: 1 if their standard errors are right.
     origin, floor : array or float
@@ -71,7 +70,7 @@ class Gaussian(HasStarts, Predictive, Unites, Family):
     noise: ArrayLike | None = None
     spread: ArrayLike | None = None
     shape: Literal["diagonal", "scalar", "full"] = "diagonal"
-    learning: Literal["likelihood", "moments", "nothing"] = "likelihood"
+    learning: Literal["likelihood", "moments", "nothing"] = "moments"
     inflation: float = 1.0
     origin: ArrayLike = 0.0
     floor: ArrayLike = 0.0
@@ -90,11 +89,6 @@ class Gaussian(HasStarts, Predictive, Unites, Family):
     def scalar(self) -> bool:
         """Whether one noise and one spread serve all dimensions."""
         return self.shape == "scalar"
-
-    @property
-    def noise_prior(self) -> NoisePrior:
-        """Prior of noise and spread: none here."""
-        return FLAT
 
     def starts(self, stack: Stack) -> list[Self]:
         """What is given, with values measured from their mean and noise above rounding."""
@@ -193,17 +187,15 @@ class Gaussian(HasStarts, Predictive, Unites, Family):
         return self._locate((m + rho * S) / (1 + rho * W))
 
     def update(self, sums: Array) -> Self:
-        """The hyperparameter step, equation 8: maximum likelihood, or the paper's closed forms."""
+        """The hyperparameter step, equation 8."""
         return self.fit_to(Effects.from_sums(*parts(sums)))
 
     def fit_to(self, effects: Effects) -> Self:
         """The same family with the hyperparameters that suit a matching."""
         if self.learning == "nothing":
             return self
-        old, floor = self.hyperparameters, np.asarray(self.floor)
-        if self.learning == "moments":
-            return self.with_hyperparameters(step_by_moments(effects, old, floor, self.scalar))
-        return self.with_hyperparameters(maximise(effects, old, floor, self.scalar, self.noise_prior))
+        at = step_by_moments(effects, self.hyperparameters, np.asarray(self.floor), self.scalar)
+        return self.with_hyperparameters(at)
 
     def with_hyperparameters(self, at: Hyperparameters) -> Self:
         """The same family with these hyperparameters (mean measured from the origin)."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from modelweld.core.algorithm1 import AnyBoard, Run
 from modelweld.core.family import Family
 from modelweld.core.prior import Fragments, Prior
-from modelweld.core.values import Array, Flags, Index, Key, SetValues, Stack, group_of_values, offsets_of
+from modelweld.core.values import Array, Index, Key, Stack, group_of_values
 
 
 class SiteEffects(NamedTuple):
@@ -190,22 +190,6 @@ class Matching:
         held[np.repeat(np.arange(len(held)), np.diff(self.offsets)), self.stacked_labels] = True
         return held
 
-    def of_sites(self, stay: Sequence[int]) -> Matching:
-        """The same for some of the sites; atoms that none of them holds are gone."""
-        at = {j: i for i, j in enumerate(stay)}
-        rows = np.isin(group_of_values(self.offsets), stay)
-        atoms, labels = np.unique(self.stacked_labels[rows], return_inverse=True)
-        return replace(
-            self,
-            stacked_labels=labels,
-            offsets=offsets_of(np.diff(self.offsets)[list(stay)]),
-            counts=self.presence[list(stay)][:, atoms].sum(0),
-            values={name: values[atoms] for name, values in self.values.items()},
-            kept=None if self.kept is None else self.kept[rows],
-            effects=None if self.effects is None else self.effects.of(np.array(stay)),
-            duplicates=self.duplicates and {at[j]: at[first] for j, first in self.duplicates.items() if j in at},
-        )
-
 
 def make_matching(
     board: AnyBoard,
@@ -213,7 +197,6 @@ def make_matching(
     names: Sequence[Key],
     order: Index,
     offsets: Index,
-    objective: float,
 ) -> Matching:
     """The board's matching; value i of the board is value ``order[i]`` as it was given."""
     values = board.estimates()
@@ -228,7 +211,7 @@ def make_matching(
         families=dict(zip(names, board.families, strict=True)),
         values={name: v[number] for name, v in zip(names, values, strict=True)},
         prior=board.prior,
-        objective=float(objective),
+        objective=float(progress.history[-1]),
         history=tuple(map(float, progress.history)),
         changes=tuple(progress.changes),
         converged=progress.converged,
@@ -249,34 +232,3 @@ def by_count(counts: Index, values: Array) -> Index:
     order = np.lexsort((values[:, 0], -counts))
     tied = (np.diff(counts[order]) == 0) & (np.diff(values[order, 0]) == 0)
     return np.lexsort((*values.T[::-1], -counts)) if tied.any() else order
-
-
-def restore(values: SetValues, matching: Matching, keep: Flags, atoms: Index | None = None) -> Matching:
-    """The matching of those kept, with the others as atoms of their own, after all others, numbered by content.
-
-    One for each value, or for those with the same of some numbers, `atoms`. What was excluded before stays so.
-    """
-    outside = np.flatnonzero(~keep)
-    outside = outside[by_count(np.ones_like(outside), np.hstack([s.values[outside] for s in values.stacks]))]
-    _, first, atom, counts = np.unique(
-        outside if atoms is None else atoms[outside], return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.argsort(first)
-    labels = np.empty(len(keep), dtype=np.int64)
-    labels[keep] = matching.stacked_labels
-    labels[outside] = len(matching.counts) + ranks(order)[atom]
-    kept = keep.copy()
-    kept[keep] = True if matching.kept is None else matching.kept
-    stay = np.delete(np.arange(len(values.sites)), values.find_emptied(keep)).tolist()
-    return replace(
-        matching,
-        stacked_labels=labels,
-        offsets=values.offsets,
-        counts=np.concatenate([matching.counts, counts[order]]),
-        values={
-            name: np.vstack([places, stack.values[outside[first[order]]]])
-            for (name, places), stack in zip(matching.values.items(), values.stacks, strict=True)
-        },
-        kept=kept,
-        duplicates=matching.duplicates and {stay[j]: stay[first] for j, first in matching.duplicates.items()},
-    )

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -242,50 +242,3 @@ class Fragments:
         for r in range(2, MOST_FRAGMENTS + 1):
             columns.append(np.minimum(columns[-1], gain + np.log(self.delta) + np.log(r) - np.log1p(-self.delta)))
         return np.hstack(columns)
-
-
-class NoisePrior(NamedTuple):
-    """The prior of noise and spread.
-
-    Attributes
-    ----------
-    squares : array (D,) or (1,)
-        s above, in each dimension; zero where nothing is believed.
-    near : float
-        near above; zero where nothing is believed.
-    degrees : float
-        nu above.
-
-    Examples
-    --------
-    >>> prior = NoisePrior(np.array([1.0]), 0.1)
-    >>> noise = np.array([1e-3, 1.0, 1e6])
-    >>> [round(float(x), 2) for x in prior.log_density(noise, noise, noise)]
-    [-500.05, -0.55, -0.05]
-    """
-
-    squares: Array
-    near: float = 0.0
-    degrees: float = 0.0
-
-    def log_density(self, mean: Array, noise: Array, spread: Array) -> Array:
-        """Log density at these hyperparameters, up to a constant: (D,), or (1,) for one noise in all D dimensions."""
-        each = len(mean) // len(noise)
-        of_noise = -0.5 * each * (self.squares / noise + self.degrees * np.log(noise))
-        return np.asarray(of_noise + self.of_ratio(spread / noise))
-
-    def slopes(self, mean: Array, noise: Array, spread: Array) -> tuple[Array, Array]:
-        """Slopes of `log_density` in log noise and log spread."""
-        each, by_ratio = len(mean) // len(noise), self.slope_of_ratio(spread / noise)
-        return np.asarray(0.5 * each * (self.squares / noise - self.degrees) - by_ratio), by_ratio
-
-    def of_ratio(self, ratio: Array) -> Array:
-        """Log density of spread / noise."""
-        return np.asarray(-0.5 * np.log1p(self.near / ratio))
-
-    def slope_of_ratio(self, ratio: Array) -> Array:
-        """Its slope in the logarithm of the ratio."""
-        return np.asarray(0.5 * self.near / (self.near + ratio))
-
-
-FLAT = NoisePrior(np.zeros(1))

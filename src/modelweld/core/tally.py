@@ -88,18 +88,6 @@ class Tally:
         self.labels = labels
         self.recount()
 
-    @classmethod
-    def of_atoms(
-        cls, families: Sequence[Family], sums: Sequence[Array], counts: Index, group: Index, labels: Index
-    ) -> Tally:
-        """Atoms that may be joined and nothing else: of their values the sums of rows alone are known."""
-        tally = Tally.__new__(Tally)  # there are no rows to be added
-        tally.families, tally.rows, tally.sums = list(families), [s[:0] for s in sums], list(sums)
-        tally.statistics = None
-        tally.group, tally.holds, tally.may_repeat, tally.room = group, None, False, False
-        tally.labels, tally.counts = labels, counts
-        return tally
-
     def recount(self) -> None:
         """Number the atoms without gaps and add everything again, which also rids the sums of rounding."""
         placed = np.flatnonzero(self.labels != NEW)

@@ -7,7 +7,7 @@ A family that lacks a capability gets the answer that stands in that function. W
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,17 +18,20 @@ from modelweld.core.family import (
     Conditional,
     Family,
     HasHyperprior,
+    HasPlaces,
     HasStarts,
     Predictive,
     Signless,
     Some,
     Unites,
     ValueLearner,
+    Variances,
+    has_places,
     with_fields,
 )
 from modelweld.core.values import Array, Index, Stack
 
-CORE = (ChecksValues, Conditional, HasHyperprior, HasStarts, Predictive, Signless, Unites, ValueLearner)
+CORE = (ChecksValues, Conditional, HasHyperprior, HasPlaces, HasStarts, Predictive, Signless, Unites, ValueLearner)
 """Capabilities that the matching itself asks for, to be imported from here, too."""
 
 Hyperparameters = dict[str, ArrayLike | None]
@@ -103,45 +106,7 @@ def find_candidates(family: Family, own: Array, sums: Array, odds: Array) -> tup
     return family.candidates(own, sums, odds) if isinstance(family, NamesCandidates) else None
 
 
-# Asked by screening (`modelweld.fit.screening`) and diagnostics: how far values are from each other.
-
-
-class Variances(NamedTuple):
-    """How far values lie from their atom (noise) and atoms from each other (spread): variances (D,) or (1,).
-
-    Variances that sites send with their values are multiplied by `inflation`.
-    """
-
-    noise: Array
-    spread: Array
-    inflation: float = 1.0
-
-
-class HasPlaces(Capability):
-    """Families of real values that scatter about a place, so that one can be far from others.
-
-    Attributes
-    ----------
-    has_places : bool
-        Of the class: whether this is so; subclasses may not.
-
-    Examples
-    --------
-    >>> import modelweld
-    >>> isinstance(modelweld.Gaussian(), HasPlaces)
-    True
-    """
-
-    has_places: ClassVar[bool] = True
-
-    def variances(self) -> Variances | None:
-        """How far values lie from their atom and atoms from each other, per dimension; None: not known yet."""
-        return None
-
-
-def has_places(family: Family) -> bool:
-    """Whether values are real numbers that scatter about a place."""
-    return isinstance(family, HasPlaces) and family.has_places
+# Asked by diagnostics: how far values are from each other.
 
 
 def variances_of(family: Family) -> Variances | None:

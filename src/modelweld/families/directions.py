@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import (
-    LOG_2,
     ChecksValues,
     HasHyperprior,
     HasStarts,
     Predictive,
     Signless,
     ValueLearner,
-    upright,
     with_fields,
 )
+from modelweld.core.signs import LOG_2, upright
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import (

@@ -8,8 +8,9 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import LOG_2, Signless, mirror, upright
-from modelweld.core.random_effects import Effects
+from modelweld.core.family import Signless
+from modelweld.core.moments import Effects
+from modelweld.core.signs import LOG_2, mirror, upright
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Embeds, first_row

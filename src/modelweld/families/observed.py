@@ -20,7 +20,7 @@ from modelweld.errors import InputError
 from modelweld.families.capabilities import Drawable, Embeds, NamesHyperparameters, Sampled, Shardable
 from modelweld.families.math.event_densities import Own, Poisson, likelihood_of_atoms, likelihood_of_values
 from modelweld.families.math.maximise import LogLikelihood, climb
-from modelweld.families.math.start import StartsByShare
+from modelweld.families.math.share_starts import StartsByShare
 from modelweld.families.registry import require
 
 

@@ -2,127 +2,40 @@
 
 Hyperparameters are read off the values and have a prior, standard errors and full covariances are learned with, atoms
 are located for screening, and drawn.
-
-What is believed of noise and spread before anything is matched: weak, and free of units.
-
-The likelihood of one-way random effects is unbounded where two sites coincide (noise to zero), and its spread can fall
-to zero, so that every atom is the grand mean. Neither is ever what a user means. So noise has the conjugate prior,
-which is what nu values more, of squares s in all, would add to the likelihood:
-
-    log p(noise) = -nu/2 log(noise) - s / (2 noise).
-
-Of plain values nothing is known but that noise is not zero: nu = 0, flat in the logarithm but for an end below s. Where
-sites say how wide their components are, means of one differ by about that: nu = DEGREES. And the ratio
-r = spread / noise has a prior that keeps off zero like the deviation of the atoms and is flat beyond (Chung et al., *A
-nondegenerate penalized likelihood estimator for variance parameters*, Psychometrika 2013):
-
-    log p(r) = -1/2 log(1 + near / r).
-
-The first only adds to values and squares, the second is a function of the ratio alone, so the profile of the likelihood
-stays one-dimensional.
-
-A frame in which full covariances are diagonal: where noise and spread can be learned dimension by dimension.
-
-For a noise covariance A and a spread covariance B there is a matrix T with T' A T = 1 and T' B T diagonal. Measured
-as y = (v - origin) T, values have independent coordinates, so everything a diagonal Gaussian knows applies; densities
-are multiplied by |det T| per value.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import (
     ChecksValues,
     HasHyperprior,
+    HasPlaces,
     Pools,
     ValueLearner,
-    sum_by_atom,
+    Variances,
     with_fields,
 )
 from modelweld.core.gaussian import Gaussian as PaperGaussian
 from modelweld.core.gaussian import parts, score_unequal
-from modelweld.core.prior import NoisePrior
+from modelweld.core.moments import Effects
 from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.capabilities import (
-    Drawable,
-    HasPlaces,
-    Moves,
-    NamesHyperparameters,
-    Sampled,
-    Variances,
-)
+from modelweld.families.capabilities import Drawable, Moves, NamesHyperparameters, Sampled
 from modelweld.families.math import fragments
+from modelweld.families.math.frames import learn_frame
+from modelweld.families.math.random_effects import maximise
 from modelweld.families.math.standard_errors import maximise_with_variance
-from modelweld.families.math.start import Look, look, prefer_given
+from modelweld.families.math.start import Look, NoisePrior, look, noise_prior_of, prefer_given
 from modelweld.families.registry import check_choice, check_single, check_sizes, freeze_vectors, register
-
-
-def pool_covariances(y: Array, labels: Index) -> tuple[Array, Array]:
-    """Covariance of values about their atoms' averages, and of these averages, both shrunk (Ledoit and Wolf)."""
-    K = int(labels.max()) + 1
-    counts = np.bincount(labels, minlength=K)
-    averages = np.zeros((K, y.shape[1]))
-    np.add.at(averages, labels, y)
-    averages /= counts[:, None]
-    residuals = y - averages[labels]
-    # an atom's own average takes one degree of freedom: values alone say nothing
-    several = counts[labels] > 1
-    scale = np.sqrt(counts / np.maximum(counts - 1, 1))
-    within = _shrunk((residuals * scale[labels][:, None])[several], centred=True)
-    return within, _shrunk(averages, centred=False)
-
-
-def _shrunk(rows: Array, *, centred: bool) -> Array:
-    """Ledoit and Wolf's covariance, in units in which fourth powers, which it takes, are numbers; to the same bit."""
-    from sklearn.covariance import ledoit_wolf
-
-    unit = 2.0 ** np.frexp(np.abs(rows).max())[1]
-    found, _ = ledoit_wolf(rows / unit, assume_centered=centred)
-    return np.asarray(found * unit * unit)
-
-
-def frame_of(within: Array, between: Array) -> Array:
-    """T with T' within T = 1 and T' between T diagonal; noise is never nothing, even where values coincide."""
-    scale = np.diagonal(within) + np.diagonal(between)
-    least = NOISE_FLOOR * np.where(scale > 0, scale, max(scale.max(), np.finfo(float).tiny))
-    _, T = scipy.linalg.eigh(between, within + np.diag(least))
-    return np.asarray(T)
-
-
-EXPECTED_SHARE = 0.01
-"""Of the total variance that is expected to be noise, at most. A thousandth lets two sites that nearly coincide still
-collapse in twenty dimensions (three draws of four); a hundredth and three hundredths never did."""
-
-NEAR = 0.1
-"""Ratio of spread to noise below which atoms are hardly told apart, at most. At one, overlapping atoms are split too
-often (the hardest golden case has eight atoms too many instead of four)."""
-
-
-DEGREES, SHARE_OF_WIDTH = 2.0, 0.15
-"""Values that what is known of components' widths is worth, and the share of the width that noise is expected to be."""
 
 FIRST_SHARE, LEAST_SPREAD = 0.5, 0.1
 """First noise in units of the width, and the first spread in units of the total variance, at least."""
-
-
-def noise_prior_of(first: Look, width: Array) -> NoisePrior:
-    """What is believed of values after a first look.
-
-    Noise may be far below EXPECTED_SHARE where most groups say so, and atoms as hard to tell apart as they look. Where
-    components have a `width`, noise is believed to be about a share of that.
-    """
-    share = max(first.shares)
-    near = NEAR * min(1.0, 1 / share - 1) / first.typical
-    if np.any(width > 0):
-        return NoisePrior(DEGREES * SHARE_OF_WIDTH * width, near, DEGREES)
-    return NoisePrior(min(share, EXPECTED_SHARE) * first.total * first.typical, near)
 
 
 COMPILED_PREDICTIVE_FROM = 25_000
@@ -166,7 +79,7 @@ class Gaussian(
     origin, floor, squares, near, degrees, frame : array or float, optional
         Set by `starts` and learning: values are measured from `origin` before they are squared (rounding only); noise
         does not fall below `floor`; `squares`, `near` and `degrees` are what is believed of noise and spread (zero:
-        nothing, see `modelweld.families.real_values`). With full covariances `frame` is the matrix (D, D) that
+        nothing, see `modelweld.families.math.start`). With full covariances `frame` is the matrix (D, D) that
         makes them diagonal: noise and spread are those of its coordinates, and `covariances` gives both as matrices.
 
     Examples
@@ -183,6 +96,7 @@ class Gaussian(
     specificity = 1
     moves_as = "Drift"
 
+    learning: Literal["likelihood", "moments", "nothing"] = "likelihood"
     width: ArrayLike = 0.0
     tau: float | None = None
     squares: ArrayLike = 0.0
@@ -265,7 +179,7 @@ class Gaussian(
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """As `update`; with standard errors by gradient, because then rows depend on the noise."""
         if self.shape == "full" and self.learning == "likelihood":
-            return self._in_best_frame(stack, labels, sums)
+            return learn_frame(self.update(sums), stack, labels, sums)
         if stack.variance is None or self.learning == "nothing" or len(labels) == 0:
             return self.update(sums)
         if self.learning == "moments":
@@ -278,19 +192,12 @@ class Gaussian(
         at = maximise_with_variance(y, stack, labels, self.hyperparameters, self.inflation, *limits)
         return self.with_hyperparameters(at)
 
-    def _in_best_frame(self, stack: Stack, labels: Index, sums: Array) -> Self:
-        """Learned in the present frame, or in the one that suits the present matching, whichever is more likely."""
-        here = self.update(sums)
-        if len(np.unique(labels)) in (1, len(labels)):
-            return here
-        y = stack.values - np.asarray(self.origin)
-        frame = frame_of(*pool_covariances(y, labels))
-        D = len(frame)
-        floor = NOISE_FLOOR * np.maximum((y @ frame).var(0), 1.0)  # the frame's unit is the noise
-        moved = replace(here, frame=frame, noise=np.ones(D), spread=np.ones(D), floor=floor)
-        atoms = sum_by_atom(moved.rows(stack.values), labels)
-        moved = moved.update(atoms)
-        return moved if moved.log_evidence(atoms).sum() > here.log_evidence(sums).sum() else here
+    def fit_to(self, effects: Effects) -> Self:
+        """By maximum likelihood, unless closed forms are asked for."""
+        if self.learning != "likelihood":
+            return super().fit_to(effects)
+        at = self.hyperparameters
+        return self.with_hyperparameters(maximise(effects, at, np.asarray(self.floor), self.scalar, self.noise_prior))
 
     def rows_change(self, stack: Stack) -> bool:
         """With standard errors rows depend on the noise, with full covariances on the frame."""

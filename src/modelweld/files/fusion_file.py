@@ -32,7 +32,7 @@ from modelweld.files.tensors import Entry, Number, Spelt, Tensor, Tensors, save_
 from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.plain_tables import stack_arrays
+from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.inputs.sets import stack_of
 from modelweld.results.fit_result import FitResult
 

@@ -9,14 +9,13 @@ from functools import partial
 import numpy as np
 
 from modelweld.core import match as paper
-from modelweld.core.algorithm1 import AnyBoard, Run, alternate
+from modelweld.core.algorithm1 import Run
 from modelweld.core.family import canonical_sign, find_misfit, with_fields
 from modelweld.core.gaussian import Gaussian as PaperGaussian
-from modelweld.core.match import Parts, Screen, through
+from modelweld.core.match import MOST_SWEEPS, Auto, Parts, Plan, Screen, through
 from modelweld.core.matching import Matching, make_matching
-from modelweld.core.plan import MOST_SWEEPS, Auto, Plan
 from modelweld.core.prior import Prior
-from modelweld.core.values import Index, Key, SetValues, check_squares
+from modelweld.core.values import SetValues, check_squares
 from modelweld.errors import ConvergenceWarning, Finding, InputError
 from modelweld.families.real_values import Gaussian
 from modelweld.families.registry import misfit_error
@@ -25,7 +24,7 @@ from modelweld.fit.engines.sweep_engines import Reference
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.screening import screens
 from modelweld.fit.screening.duplicates import duplicates
-from modelweld.fit.search.starts import board_at, run
+from modelweld.fit.search.starts import run
 
 
 def match(
@@ -67,7 +66,7 @@ def fit(values: SetValues, plan: Plan, rng: np.random.Generator) -> Matching:
         matching = fit_as_printed(values, prior, plan.max_sweeps, rng)
         return matching.say(*limits_met(Run(converged=matching.converged), plan)) if plan.warn else matching
     board, progress, order = run(values.stacks, values.families, prior, plan, rng)
-    matching = finish(board, progress, values.names, order, values.offsets)
+    matching = make_matching(board, progress, values.names, order, values.offsets)
     return matching.say(*limits_met(progress, plan)) if plan.warn else matching
 
 
@@ -90,17 +89,6 @@ def fit_as_printed(values: SetValues, prior: Prior, max_sweeps: int, rng: np.ran
 def default_prior(prior: Prior | Auto) -> Prior:
     """The prior itself, or the one whose sharing frequencies are learned."""
     return prior if isinstance(prior, Prior) else Spectrum()
-
-
-def refit(old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True) -> Matching:
-    """The matching of values that one comes to from `labels` (NEW: none yet) and the old hyperparameters."""
-    board, order = board_at(old, values.stacks, labels, from_scratch=learn)
-    board.place_new()
-    progress = Run([board.objective()], [], True)
-    if learn:
-        board.learn()
-        progress = alternate(board, len(values.sizes), rng, MOST_SWEEPS)
-    return finish(board, progress, list(old.families), order, values.offsets)
 
 
 def limits_met(progress: Run, plan: Plan) -> list[Finding]:
@@ -128,8 +116,3 @@ def check(parts: Parts, sites: Sequence[str]) -> None:
         found = find_misfit(family, stack)
         if found is not None:
             raise misfit_error(family, found, stack, sites, name)
-
-
-def finish(board: AnyBoard, progress: Run, names: Sequence[Key], order: Index, offsets: Index) -> Matching:
-    """The matching a user sees."""
-    return make_matching(board, progress, names, order, offsets, progress.history[-1])

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from modelweld.core.match import Plan
 from modelweld.core.matching import Matching, SiteEffects
-from modelweld.core.plan import Plan
 from modelweld.core.values import Array, group_of_values, offsets_of
 from modelweld.families import Family, Gaussian
 from modelweld.families.fading import Moving

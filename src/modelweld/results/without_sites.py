@@ -10,13 +10,16 @@ as other gross outliers are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy
 
-from modelweld.core.values import Index, group_of_values
+from modelweld.core.matching import Matching
+from modelweld.core.values import Index, group_of_values, offsets_of
 from modelweld.fit.screening.screens import find_oversized
 
 if TYPE_CHECKING:
@@ -38,6 +41,24 @@ def first_sites(fit: FitResult) -> list[int]:
     """Sites that do not repeat another in every set."""
     again = [matching.duplicates or {} for matching in fit.matchings.values()]
     return [j for j in range(len(fit.sites)) if not again or any(j not in duplicates for duplicates in again)]
+
+
+def keep_sites(matching: Matching, stay: Sequence[int]) -> Matching:
+    """The matching of some of the sites; atoms that none of them holds are gone."""
+    at = {j: i for i, j in enumerate(stay)}
+    rows = np.isin(group_of_values(matching.offsets), stay)
+    atoms, labels = np.unique(matching.stacked_labels[rows], return_inverse=True)
+    duplicates = matching.duplicates and {at[j]: at[first] for j, first in matching.duplicates.items() if j in at}
+    return replace(
+        matching,
+        stacked_labels=labels,
+        offsets=offsets_of(np.diff(matching.offsets)[list(stay)]),
+        counts=matching.presence[list(stay)][:, atoms].sum(0),
+        values={name: values[atoms] for name, values in matching.values.items()},
+        kept=None if matching.kept is None else matching.kept[rows],
+        effects=None if matching.effects is None else matching.effects.of(np.array(stay)),
+        duplicates=duplicates,
+    )
 
 
 def sources_of(fit: FitResult, once: FitResult, set_name: str) -> Sources:

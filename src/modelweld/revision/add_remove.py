@@ -17,19 +17,20 @@ from typing import Any
 import numpy as np
 
 from modelweld.core.algorithm1 import NEW
-from modelweld.core.match import through
+from modelweld.core.family import has_places
+from modelweld.core.match import Plan, through
 from modelweld.core.matching import Matching, SiteEffects
-from modelweld.core.plan import Plan
 from modelweld.core.values import Index, SetValues
 from modelweld.errors import InputError, announce
-from modelweld.families.capabilities import has_places
 from modelweld.fit.effects.effect_starts import scaled_starts, totals_of
 from modelweld.fit.effects.search import find_site_effects
 from modelweld.fit.effects.words import describe_effects
+from modelweld.fit.refit import refit
 from modelweld.fit.screening.swapped_columns import name_swapped, total_stack
-from modelweld.fit.static_matcher import refit, screens_of, values_of
+from modelweld.fit.static_matcher import screens_of, values_of
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.plain_tables import stack_arrays, times_of
+from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.plain_tables import times_of
 from modelweld.inputs.sets import columns_of, stack_of
 from modelweld.kinds import align_again, kind_of
 from modelweld.kinds.site_effects import correct_sites, estimate_effects

@@ -12,9 +12,8 @@ import numpy as np
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, learn_from_values, pools
-from modelweld.core.match import Parts
+from modelweld.core.match import Parts, Plan
 from modelweld.core.matching import Matching
-from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.errors import Finding, SiteEffectWarning

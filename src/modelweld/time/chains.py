@@ -23,11 +23,12 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.core.family import sum_by_atom, with_fields
-from modelweld.core.random_effects import SMALLEST_RATIO, Effects, Hyperparameters, log_likelihood
+from modelweld.core.moments import Effects, Hyperparameters
 from modelweld.core.values import Array, Index, Stack
 from modelweld.families.fading import STANDSTILL, Drift
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
 from modelweld.families.math.maximise import climb as ascend
+from modelweld.families.math.random_effects import SMALLEST_RATIO, log_likelihood
 
 
 class Slopes(NamedTuple):

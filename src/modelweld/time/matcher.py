@@ -11,9 +11,8 @@ import scipy
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, Run, alternate, is_same_partition
 from modelweld.core.family import find_starts, with_fields
-from modelweld.core.match import Parts, through
+from modelweld.core.match import MOST_SWEEPS, Parts, Plan, through
 from modelweld.core.matching import Matching, make_matching
-from modelweld.core.plan import MOST_SWEEPS, Plan
 from modelweld.core.values import (
     Array,
     Index,
@@ -202,7 +201,7 @@ def fit_in_time(values: SetValues, plan: Plan, prior: BirthDeath | None, rng: np
     assert isinstance(family, Moving)
     arranged, ordered, order = arrange_in_time(stack, times)
     board, progress = run(arranged, ordered, family, prior, rng, plan.max_sweeps)
-    matching = make_matching(board, progress, values.names, order, values.offsets, progress.history[-1])
+    matching = make_matching(board, progress, values.names, order, values.offsets)
     return matching.say(*limits_met(progress, plan)) if plan.warn else matching
 
 
@@ -258,4 +257,4 @@ def refit_in_time(
     if learn:
         board.learn()
         progress = alternate(board, len(values.times), rng, MOST_SWEEPS)
-    return make_matching(board, progress, list(old.families), order, values.offsets, progress.history[-1])
+    return make_matching(board, progress, list(old.families), order, values.offsets)

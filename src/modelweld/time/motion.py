@@ -28,7 +28,7 @@ import numpy as np
 import scipy
 
 from modelweld.core.family import learn_from_values, log_predictive, log_prior, with_fields
-from modelweld.core.random_effects import Hyperparameters
+from modelweld.core.moments import Hyperparameters
 from modelweld.core.values import Array, Index, Stack
 from modelweld.families.capabilities import list_sampled
 from modelweld.families.fading import Drift

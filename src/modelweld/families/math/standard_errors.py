@@ -15,10 +15,11 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from modelweld.core.prior import FLAT, NoisePrior
-from modelweld.core.random_effects import SMALLEST_RATIO, Hyperparameters
+from modelweld.core.moments import Hyperparameters
 from modelweld.core.values import Array, Index, Stack
 from modelweld.families.math.maximise import LARGEST_LOG_STEP as LARGEST_LOG_STEP
+from modelweld.families.math.random_effects import SMALLEST_RATIO
+from modelweld.families.math.start import FLAT, NoisePrior
 
 COMPILED_LIKELIHOOD_FROM = 200_000
 """Values x dimensions from which the likelihood is compiled: a climb takes a second without. By the input alone."""

@@ -1,27 +1,41 @@
-"""First hyperparameters, free of units: no guess of variances is needed.
+"""First hyperparameters and their prior, free of units: no guess of variances is needed.
 
 From a bad start nothing is ever matched and it stays so. The total variance is read off the pooled values; the
 share of it that is noise, off values that are most likely copies of each other: the closest pairs in optimal
 matchings between the largest groups, and, where that is something else, by a vote of many groups. The largest may be
 two that coincide, or be split more finely than all others.
+
+What is believed of noise and spread before anything is matched: weak, and free of units.
+
+The likelihood of one-way random effects is unbounded where two sites coincide (noise to zero), and its spread can fall
+to zero, so that every atom is the grand mean. Neither is ever what a user means. So noise has the conjugate prior,
+which is what nu values more, of squares s in all, would add to the likelihood:
+
+    log p(noise) = -nu/2 log(noise) - s / (2 noise).
+
+Of plain values nothing is known but that noise is not zero: nu = 0, flat in the logarithm but for an end below s. Where
+sites say how wide their components are, means of one differ by about that: nu = DEGREES. And the ratio
+r = spread / noise has a prior that keeps off zero like the deviation of the atoms and is flat beyond (Chung et al., *A
+nondegenerate penalized likelihood estimator for variance parameters*, Psychometrika 2013):
+
+    log p(r) = -1/2 log(1 + near / r).
+
+The first only adds to values and squares, the second is a function of the ratio alone, so the profile of the likelihood
+stays one-dimensional.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import Family, HasStarts, with_fields
 from modelweld.core.values import Array, Index, Stack, blocks, group_of_values, offsets_of, total_variance
-from modelweld.families.capabilities import NamesHyperparameters, Sampled
-from modelweld.families.registry import check_sizes
 
 Group = TypeVar("Group")
 
@@ -70,34 +84,6 @@ UNKNOWN_SHARE = 0.1
 
 LARGEST_MATCHED = 1000
 """Groups with more rows are compared by nearest neighbours, because an optimal matching is cubic in the rows."""
-
-
-class StartsByShare(NamesHyperparameters, HasStarts, Sampled, Family):
-    """Families whose first hyperparameters follow from which share of what values differ by is noise.
-
-    Hyperparameters are what it `learns`; those that are given stay.
-    """
-
-    @abstractmethod
-    def with_share(self, stack: Stack, share: float) -> Self:
-        """What is not given, if this share of the variance is noise."""
-
-    def steady(self, stack: Stack) -> Stack:
-        """Values whose noise does not depend on where they are."""
-        return stack
-
-    def starts(self, stack: Stack) -> list[Self]:
-        """All hyperparameters not given, free of units, for every share worth trying."""
-        check_sizes(self, self.learns, stack.values.shape[1])
-        return [self.with_share(stack, share) for share in self.shares(self.steady(stack))]
-
-    def shares(self, steady: Stack) -> list[float]:
-        """Shares worth trying."""
-        return noise_shares(steady, total_variance(steady, pooled=False)[1])
-
-    def prior_location(self, stack: Stack, share: float) -> Self:
-        """As `starts`, of nothing given."""
-        return with_fields(self, **dict.fromkeys(self.learns)).with_share(stack, share)
 
 
 class Look(NamedTuple):
@@ -269,3 +255,75 @@ def _square_distances(a: tuple[Array, Array | None], b: tuple[Array, Array | Non
     x, y = x * x_seen, y * y_seen
     squared = (x * x) @ y_seen.T + x_seen @ (y * y).T - 2 * (x @ y.T)
     return np.asarray(np.maximum(squared, 0.0) / np.maximum(x_seen @ y_seen.T, 1.0))
+
+
+EXPECTED_SHARE = 0.01
+"""Of the total variance that is expected to be noise, at most. A thousandth lets two sites that nearly coincide still
+collapse in twenty dimensions (three draws of four); a hundredth and three hundredths never did."""
+
+NEAR = 0.1
+"""Ratio of spread to noise below which atoms are hardly told apart, at most. At one, overlapping atoms are split too
+often (the hardest golden case has eight atoms too many instead of four)."""
+
+DEGREES, SHARE_OF_WIDTH = 2.0, 0.15
+"""Values that what is known of components' widths is worth, and the share of the width that noise is expected to be."""
+
+
+class NoisePrior(NamedTuple):
+    """The prior of noise and spread.
+
+    Attributes
+    ----------
+    squares : array (D,) or (1,)
+        s above, in each dimension; zero where nothing is believed.
+    near : float
+        near above; zero where nothing is believed.
+    degrees : float
+        nu above.
+
+    Examples
+    --------
+    >>> prior = NoisePrior(np.array([1.0]), 0.1)
+    >>> noise = np.array([1e-3, 1.0, 1e6])
+    >>> [round(float(x), 2) for x in prior.log_density(noise, noise, noise)]
+    [-500.05, -0.55, -0.05]
+    """
+
+    squares: Array
+    near: float = 0.0
+    degrees: float = 0.0
+
+    def log_density(self, mean: Array, noise: Array, spread: Array) -> Array:
+        """Log density at these hyperparameters, up to a constant: (D,), or (1,) for one noise in all D dimensions."""
+        each = len(mean) // len(noise)
+        of_noise = -0.5 * each * (self.squares / noise + self.degrees * np.log(noise))
+        return np.asarray(of_noise + self.of_ratio(spread / noise))
+
+    def slopes(self, mean: Array, noise: Array, spread: Array) -> tuple[Array, Array]:
+        """Slopes of `log_density` in log noise and log spread."""
+        each, by_ratio = len(mean) // len(noise), self.slope_of_ratio(spread / noise)
+        return np.asarray(0.5 * each * (self.squares / noise - self.degrees) - by_ratio), by_ratio
+
+    def of_ratio(self, ratio: Array) -> Array:
+        """Log density of spread / noise."""
+        return np.asarray(-0.5 * np.log1p(self.near / ratio))
+
+    def slope_of_ratio(self, ratio: Array) -> Array:
+        """Its slope in the logarithm of the ratio."""
+        return np.asarray(0.5 * self.near / (self.near + ratio))
+
+
+FLAT = NoisePrior(np.zeros(1))
+
+
+def noise_prior_of(first: Look, width: Array) -> NoisePrior:
+    """What is believed of values after a first look.
+
+    Noise may be far below EXPECTED_SHARE where most groups say so, and atoms as hard to tell apart as they look. Where
+    components have a `width`, noise is believed to be about a share of that.
+    """
+    share = max(first.shares)
+    near = NEAR * min(1.0, 1 / share - 1) / first.typical
+    if np.any(width > 0):
+        return NoisePrior(DEGREES * SHARE_OF_WIDTH * width, near, DEGREES)
+    return NoisePrior(min(share, EXPECTED_SHARE) * first.total * first.typical, near)

@@ -24,8 +24,8 @@ import scipy
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, with_fields
+from modelweld.core.match import Plan
 from modelweld.core.matching import Matching, SiteEffects
-from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import (
     Array,

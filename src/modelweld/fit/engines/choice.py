@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from modelweld.core.algorithm1 import COMPILED
 from modelweld.core.family import Family
+from modelweld.core.match import Plan
 from modelweld.core.matching import Matching
-from modelweld.core.plan import Plan
 from modelweld.core.prior import Prior
 from modelweld.core.values import Stack
 from modelweld.errors import InputError

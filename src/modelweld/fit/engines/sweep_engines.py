@@ -8,11 +8,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from modelweld.core.algorithm1 import Movable, State
+from modelweld.core.algorithm1 import AnyBoard, State
 from modelweld.core.board import Board
 from modelweld.core.family import Family
 from modelweld.core.prior import Fragments, Prior
-from modelweld.core.values import Index, Stack, arrange
+from modelweld.core.tally import Tally
+from modelweld.core.values import Array, Index, Stack, arrange
+
+
+class Movable(AnyBoard, Protocol):
+    """What the search round Algorithm 1 asks for besides: `increments` are log prior odds, `sizes` those of groups."""
+
+    fragments: Fragments | None
+    increments: Array
+
+    @property
+    def sizes(self) -> Index:
+        """Number of values of every group."""
+
+    @property
+    def margin(self) -> float:
+        """Nats by which every value is known to be where it is, given the other groups; zero if that is not known."""
+
+    def release(self, groups: Index) -> None:
+        """Take these groups out of the matching; the next sweep matches them as if for the first time."""
+
+    def place_new(self) -> None:
+        """Sweep over the groups that have no atoms yet, and no others."""
+
+    def state(self) -> State:
+        """What `restore` needs to come back to the present matching and hyperparameters."""
+
+    def restore(self, state: State) -> None:
+        """Go back to an earlier state."""
+
+    def tally(self) -> Tally:
+        """Labels, counts and sums of the atoms, to be moved apart from the board's own."""
+
+    def recount(self) -> None:
+        """Number the atoms without gaps and add everything again."""
+
+    def holders(self, atom: int) -> Index:
+        """The groups that hold an atom, as `release` takes them."""
+
+    def labels_by_content(self) -> Index:
+        """The atom of each value, in an order of values that does not depend on how they arrived."""
 
 
 class Engine(Protocol):

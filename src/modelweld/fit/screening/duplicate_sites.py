@@ -9,9 +9,10 @@ from itertools import pairwise
 import numpy as np
 
 from modelweld.core.match import Fit
-from modelweld.core.matching import Matching, ranks
+from modelweld.core.matching import Matching
 from modelweld.core.values import Index, SetValues, Stack, group_of_values
 from modelweld.errors import DuplicateWarning, Finding
+from modelweld.fit.screening.restoration import restore_duplicates
 
 FEWEST_OWN = 2
 """Values that coinciding sites, and nobody else, must have in common: two sites may well send the same single value,
@@ -39,7 +40,7 @@ def find_duplicates(stacks: Sequence[Stack], numbers: Index) -> tuple[list[list[
     --------
     >>> from modelweld.families import Gaussian
     >>> from modelweld.fit.screening.duplicates import number_values
-    >>> from modelweld.inputs.plain_tables import stack_arrays
+    >>> from modelweld.inputs.plain_arrays import stack_arrays
     >>> a, b = np.random.default_rng(0).normal(size=(2, 4, 3))
     >>> stack = stack_arrays([a, b, a[::-1]])
     >>> find_duplicates([stack], number_values([stack], [Gaussian()]))[0]
@@ -77,28 +78,3 @@ def fit_distinct(values: SetValues, fit: Fit) -> Matching:
     matching = restore_duplicates(fit(values.of(stay)), np.searchsorted(fitted, stand_in), values.offsets)
     matching = replace(matching, duplicates={j: min(group) for group in groups for j in sorted(group)[1:]})
     return matching.say(*(Finding(COINCIDED, DuplicateWarning, [values.sites[j] for j in sorted(g)]) for g in groups))
-
-
-def restore_duplicates(matching: Matching, source: Index, offsets: Index) -> Matching:
-    """The matching of all sites: every value labelled like the fitted one that is its `source`.
-
-    What was excluded of the one is excluded of the others, each value an atom of its own; which atoms are atoms is
-    decided by the sites fitted.
-    """
-    kept = np.ones(len(source), dtype=bool) if matching.kept is None else matching.kept[source]
-    fitted = matching.stacked_labels[source]
-    own = np.where(kept, fitted, len(matching.counts) + np.arange(len(source)))
-    _, first, labels = np.unique(own, return_index=True, return_inverse=True)
-    atom = fitted[first]
-    counts = np.bincount(np.unique(np.stack([labels, group_of_values(offsets)]), axis=1)[0])
-    block = np.where(~kept[first], 2, atom >= matching.K)
-    number = np.lexsort((*next(iter(matching.values.values()))[atom].T[::-1], -counts, block))
-    rank = ranks(number)
-    return replace(
-        matching,
-        stacked_labels=rank[labels],
-        offsets=offsets,
-        counts=counts[number],
-        values={name: values[atom[number]] for name, values in matching.values.items()},
-        kept=None if matching.kept is None else kept,
-    )

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.core.family import has_places
 from modelweld.core.match import Fit
 from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Flags, Index, SetValues, Stack, group_of_values
 from modelweld.families import Family
-from modelweld.families.capabilities import has_places
 from modelweld.families.math.start import vote_share
 from modelweld.fit.screening.distances import FEWEST_SITES, means_by_site
 from modelweld.fit.screening.duplicate_sites import fit_distinct
@@ -77,7 +77,7 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
     Examples
     --------
     >>> from modelweld.families import Gaussian
-    >>> from modelweld.inputs.plain_tables import stack_arrays
+    >>> from modelweld.inputs.plain_arrays import stack_arrays
     >>> number_values([stack_arrays([[[0.0, 0.1], [9.0, 9.1]], [[9.0, 9.1 + 1e-9], [5.0, 4.0]]])], [Gaussian()])
     array([0, 1, 1, 2])
     """

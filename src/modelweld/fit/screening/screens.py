@@ -11,14 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from modelweld.core.family import has_places
 from modelweld.core.match import Fit
-from modelweld.core.matching import Matching, restore
+from modelweld.core.matching import Matching
 from modelweld.core.values import Flags, Index, SetValues, Stack, arrays_of, canonical_values, group_of_values
 from modelweld.errors import Finding, OutlierWarning
-from modelweld.families.capabilities import has_places
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, any_seen, measure_distances
 from modelweld.fit.screening.duplicates import number_values
 from modelweld.fit.screening.outliers import find_outliers
+from modelweld.fit.screening.restoration import restore
 from modelweld.fit.search.split_rules import name_oversplit
 from modelweld.progress import report_progress
 

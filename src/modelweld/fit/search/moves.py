@@ -1,12 +1,10 @@
-"""Moves of whole atoms, each kept only if the objective rises: unions, splits, and atoms that are dissolved.
+"""Moves of whole atoms, each kept only if the objective rises: unions and splits.
 
 Sweeps stop where no single group can do better. Ways out:
 
 - `merge` joins the two atoms whose union raises the objective most, again and again; with fragments (over-segmentation)
   also atoms that share groups: their values become fragments of one atom;
-- `split` parts an atom in two, where its members are at hand: a compiled board has only their sums;
-- `dissolve` frees all groups that hold a small atom at once, so that they meet the other atoms without it: an atom too
-  many is held by few groups, none of which leaves it alone.
+- `split` parts an atom in two, where its members are at hand: a compiled board has only their sums.
 
 Parting atoms in two where that raises the objective: all atoms at once, in time linear in their values.
 
@@ -18,29 +16,21 @@ that is least likely to share its place is the other. (The farthest of all pairs
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.algorithm1 import COMPILED, SMALLEST_RISE, Movable, Run, alternate, is_at
+from modelweld.core.algorithm1 import COMPILED, SMALLEST_RISE, Run, alternate
 from modelweld.core.board import Board
 from modelweld.core.family import Family, log_evidence_of_unions, log_predictive, sum_by_atom, unite
-from modelweld.core.plan import MOST_SWEEPS
+from modelweld.core.match import MOST_SWEEPS
 from modelweld.core.prior import Fragments
 from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, blocks
 from modelweld.fit.engines.sparse_board import SparseBoard, join_sparsely
+from modelweld.fit.engines.sweep_engines import Movable
 from modelweld.progress import report_progress
-
-PATIENCE = 12
-"""Atoms dissolved in vain after which that ends. Of 48 simulated sets of much noise, none ended higher by more than 16
-nats with all of them; with six, one ended 16 nats lower."""
-
-WORTH_A_RUN = 20.0
-"""Nats by which a matching without an atom may be behind, when the groups that held it have found new places and the
-others have not answered yet. At 10 and at 40 fewer and more runs of sweeps follow, and answers are the same."""
 
 LARGEST_TABLE = 4_000_000
 """Pairs of atoms, or of atoms and groups, up to which atoms of a compiled board are joined, and of values up to which
@@ -70,45 +60,6 @@ def merge_and_split(board: Movable, J: int, rng: np.random.Generator, progress: 
         changes += after.changes
         converged = after.converged
     return Run(history, changes, converged, cut_short=cut_short)
-
-
-def dissolve(
-    board: Movable, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int, patience: float = PATIENCE
-) -> Run:
-    """Free the groups that hold an atom and match them again, from the smallest atom on; the best matching is left.
-
-    After each rise the smallest atom is the first again; it ends at `patience` atoms in vain, or at all of them.
-    """
-    history, changes = list(progress.history), list(progress.changes)
-    converged, in_vain, rises = progress.converged, 0, 0
-    while rises < MOST_SWEEPS:
-        atoms = smallest_first(board)
-        if in_vain >= min(patience, len(atoms)):
-            break
-        before = board.state()
-        is_back = partial(is_at, board, before.labels)
-        board.release(board.holders(int(atoms[in_vain])))
-        board.place_new()
-        in_vain += 1
-        if is_back():
-            continue
-        if board.objective() > history[-1] - WORTH_A_RUN:
-            attempt = alternate(board, J, rng, max_sweeps, is_back, history[-1])
-            changes += attempt.changes
-            if not attempt.returned and attempt.history[-1] > history[-1] + SMALLEST_RISE:
-                history.append(attempt.history[-1])
-                converged, in_vain, rises = attempt.converged, 0, rises + 1
-                continue
-        board.restore(before)
-    return Run(history, changes, converged, cut_short=progress.cut_short or rises == MOST_SWEEPS)
-
-
-def smallest_first(board: Movable) -> Index:
-    """Atoms that several groups hold, by their number; among equals by the first of their values by content."""
-    atoms, first = np.unique(board.labels_by_content(), return_index=True)
-    counts = board.counts[atoms]
-    order = np.lexsort((first, counts))
-    return np.asarray(atoms[order][counts[order] > 1])
 
 
 def merge(board: Movable) -> int:

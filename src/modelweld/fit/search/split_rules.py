@@ -12,13 +12,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.core.algorithm1 import Movable, is_same_partition
+from modelweld.core.algorithm1 import is_same_partition
 from modelweld.core.board import Board
 from modelweld.core.matching import Matching
 from modelweld.core.prior import Fragments
 from modelweld.core.tally import Tally
 from modelweld.core.values import Index, group_of_values
 from modelweld.errors import Finding, OversplitWarning
+from modelweld.fit.engines.sweep_engines import Movable
 from modelweld.fit.search.moves import LARGEST_TABLE, Pairs
 
 OVERSPLIT, FEWEST_SECOND = 1.5, 4

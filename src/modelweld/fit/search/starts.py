@@ -11,25 +11,17 @@ from typing import TypeVar
 
 import numpy as np
 
-from modelweld.core.algorithm1 import (
-    CLEAR,
-    AnyBoard,
-    Movable,
-    Run,
-    best_run,
-    is_same_partition,
-)
+from modelweld.core.algorithm1 import CLEAR, AnyBoard, Run, best_run, is_same_partition
 from modelweld.core.board import Board
-from modelweld.core.family import find_starts, with_hyperprior
-from modelweld.core.match import side_by_side
-from modelweld.core.matching import Matching
-from modelweld.core.plan import Plan
+from modelweld.core.family import find_starts
+from modelweld.core.match import Plan, side_by_side
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Index, Stack, arrange
 from modelweld.families import Family
-from modelweld.fit.engines.choice import engine_for, engine_of
-from modelweld.fit.engines.sweep_engines import Compiled, Engine
-from modelweld.fit.search.moves import LARGEST_TABLE, PATIENCE, dissolve, merge, merge_and_split
+from modelweld.fit.engines.choice import engine_for
+from modelweld.fit.engines.sweep_engines import Compiled, Engine, Movable
+from modelweld.fit.search.dissolution import PATIENCE, dissolve
+from modelweld.fit.search.moves import LARGEST_TABLE, merge, merge_and_split
 from modelweld.fit.search.split_rules import falls_together, insists, invites_fragments, join_fragments, knows_noise
 from modelweld.progress import report_progress
 
@@ -103,7 +95,8 @@ def search_from(
     board, progress = best_run(boards, J, rng, effort.max_sweeps, give_up=effort.moves)
     if effort.moves and board.margin < CLEAR:
         progress = merge_and_split(board, J, rng, progress, effort.max_sweeps)
-        progress = dissolve(board, J, rng, progress, effort.max_sweeps, effort.patience)
+        if effort.patience:
+            progress = dissolve(board, J, rng, progress, effort.max_sweeps, effort.patience)
     return board, progress
 
 
@@ -198,19 +191,3 @@ def agglomerate(board: Board) -> Board:
     board.recount()
     merge(board)
     return board
-
-
-def board_at(
-    old: Matching, stacks: Sequence[Stack], labels: Index, *, from_scratch: bool = False
-) -> tuple[AnyBoard, Index]:
-    """A board of the engine that made a matching, at these labels (NEW: none yet), and where its values stood.
-
-    With `from_scratch`, the hyperprior is read off these values, as `fuse` would.
-    """
-    assert old.prior is not None
-    engine = engine_of(old, stacks)
-    stacks, order = engine.arrange(stacks)
-    families = list(old.families.values())
-    if from_scratch:
-        families = [with_hyperprior(family, stack) for family, stack in zip(families, stacks, strict=True)]
-    return engine.board(stacks, families, old.prior, old.splits, labels[order]), order

@@ -4,7 +4,7 @@ With total the variance of all values in a dimension, the hyperprior is
 
     log(noise / total) ~ N(log .05, 1.1^2),   log(spread / total) ~ N(0, .7^2),   mean ~ N(origin, total)
 
-and, as a factor, the family's own prior of noise (`core.prior.NoisePrior`).
+and, as a factor, the family's own prior of noise (`families.math.start.NoisePrior`).
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, condition_on, gather, log_prior, rows_change, with_fields
+from modelweld.core.moments import Hyperparameters
 from modelweld.core.prior import Fragments
-from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Array
 from modelweld.families.capabilities import list_sampled, prior_location
 from modelweld.families.real_values import Gaussian

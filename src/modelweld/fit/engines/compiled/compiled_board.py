@@ -8,8 +8,8 @@ import numpy as np
 
 from modelweld.core.algorithm1 import COMPILED, NEW, State
 from modelweld.core.family import Family
+from modelweld.core.moments import Effects, Hyperparameters
 from modelweld.core.prior import AUTHORS_MOST_ATOMS, BetaBernoulli, Fragments, Prior
-from modelweld.core.random_effects import Effects, Hyperparameters
 from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, Stack, canonical_groups, check_squares, group_of_values, spans
 from modelweld.families.real_values import Gaussian
@@ -113,8 +113,11 @@ class CompiledBoard:
         K, D = self.sums.shape
         rows = np.zeros((K, 5 * D))
         rows[:, : 2 * D], rows[:, 2 * D : 3 * D] = self.counts[:, None], self.sums
-        group = group_of_values(self.stack.offsets)
-        return Tally.of_atoms([self.family], [rows], self.counts.copy(), group, self.labels.copy())
+        none = [rows[:0]]  # of the values themselves
+        tally = Tally([self.family], none, np.arange(0), np.arange(0))
+        tally.group, tally.labels = group_of_values(self.stack.offsets), self.labels.copy()
+        tally.counts, tally.sums = self.counts.copy(), [rows]
+        return tally
 
     def state(self) -> State:
         """Labels, family and prior."""

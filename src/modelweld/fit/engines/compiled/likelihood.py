@@ -1,4 +1,4 @@
-"""Compiled duplicate of `core.random_effects`: the same likelihood, the same search, without temporaries.
+"""Compiled duplicate of `families.math.random_effects`: the same likelihood, the same search, without temporaries.
 
 Atoms of equal count share a line, as there; lines are kept per dimension, (D, C), because sums run over atoms.
 """
@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.compilers import exact, loose
-from modelweld.core.random_effects import CLOSE_ENOUGH, LOG_RATIO_GRID, MOST_HALVINGS, SMALLEST_RATIO
 from modelweld.core.values import Array
+from modelweld.families.math.random_effects import CLOSE_ENOUGH, LOG_RATIO_GRID, MOST_HALVINGS, SMALLEST_RATIO
 
 
 class Lines(NamedTuple):
@@ -92,7 +92,7 @@ def log_likelihood(lines, mean, noise, spread):
 def maximise(lines, mean, noise, spread, floor, squares, near, degrees):
     """The most probable mean, noise and spread; never less probable than those given. As in random_effects.
 
-    `squares`, `near` and `degrees` are what is believed of noise and spread (`families.real_values`).
+    `squares`, `near` and `degrees` are what is believed of noise and spread (`families.math.start`).
     """
     D, H = len(mean), len(noise)
     new_mean, new_noise, new_spread = np.empty(D), np.empty(H), np.empty(H)

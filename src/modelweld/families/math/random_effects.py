@@ -9,21 +9,21 @@ and what is left is a search in one dimension:
 
     profile(rho) = -N/2 log noise(rho) - 1/2 sum_k log(1 + rho W_k).
 
-A prior of noise and spread (`families.real_values`) adds to `within` and a function of rho. Where noise may not
+A prior of noise and spread (`families.math.start`) adds to `within` and a function of rho. Where noise may not
 fall below a floor, what is left is a search in rho with the noise at its floor. The paper's closed forms (errata E4 to
-E6) are `step_by_moments` below.
+E6) are `core.moments.step_by_moments`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from modelweld.core.prior import FLAT, NoisePrior
+from modelweld.core.moments import Effects, Hyperparameters
 from modelweld.core.values import Array
+from modelweld.families.math.start import FLAT, NoisePrior
 
 LOG_RATIO_GRID = np.log(10.0) * np.arange(-8.0, 10.0)
 """Decades of spread / noise that are searched: outside, atoms coincide or noise is at its floor anyway."""
@@ -34,76 +34,6 @@ MOST_HALVINGS, CLOSE_ENOUGH = 20, 1e-9
 """Of two decades of log ratio, until two steps agree to this: the likelihood is flat there, so that its maximum is met
 to N times the square of this. Ridders' steps more than halve; most often four are enough. (What lies on one side of the
 zero all the time halves the bracket no further: its width says nothing.)"""
-
-
-class Hyperparameters(NamedTuple):
-    """Mean (D,), noise and spread (D,) or (1,)."""
-
-    mean: Array
-    noise: Array
-    spread: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Effects:
-    """What the likelihood needs to know of a matching. Atoms of equal weight share a line (C lines).
-
-    weight (C, D or 1), atoms (C, D or 1): W and how many atoms have it; averages, squares (C, D): sums over
-    those atoms of y and y^2; within (D,): sum of w (v - y)^2; seen (D,): number of values; log_weight (D,): sum
-    of log w.
-    """
-
-    weight: Array
-    atoms: Array
-    averages: Array
-    squares: Array
-    within: Array
-    seen: Array
-    log_weight: Array
-
-    @classmethod
-    def from_counts(cls, counts: NDArray[np.int64], sums: Array, total_squares: Array) -> Effects:
-        """Of atoms with `counts` equally known values, their `sums` (K, D) and all values' squares (D,)."""
-        distinct, line = np.unique(counts, return_inverse=True)
-        C, D = len(distinct), sums.shape[1]
-        y = sums / counts[:, None]
-        member = np.zeros((C, len(counts)))
-        member[line, np.arange(len(counts))] = 1.0
-        within = total_squares - (counts[:, None] * y * y).sum(0)
-        return cls(
-            weight=distinct[:, None].astype(np.float64),
-            atoms=member.sum(1)[:, None],
-            averages=member @ y,
-            squares=member @ (y * y),
-            within=np.maximum(within, 0.0),
-            seen=np.full(D, float(counts.sum())),
-            log_weight=np.zeros(D),
-        )
-
-    @classmethod
-    def from_sums(cls, n: Array, W: Array, S: Array, Q: Array, G: Array) -> Effects:
-        """Of atoms with these numbers of values, and sums (K, D) of w, w y, w y^2 and log w."""
-        if (n == n[:, :1]).all() and (n == W).all():
-            return cls.from_counts(n[:, 0].astype(np.int64), S, Q.sum(0))
-        y = S / np.where(W > 0, W, 1.0)
-        return cls(
-            weight=W,
-            atoms=(W > 0).astype(np.float64),
-            averages=y,
-            squares=y * y,
-            within=np.maximum(Q - W * y * y, 0.0).sum(0),
-            seen=n.sum(0),
-            log_weight=G.sum(0),
-        )
-
-    @property
-    def free(self) -> Array:
-        """Values beyond the first of their atom (D,): where there are none, the ratio cannot be learned."""
-        return np.asarray(self.seen - np.broadcast_to(self.atoms, self.averages.shape).sum(0))
-
-    def residuals(self, mean: Array) -> Array:
-        """Sum over the atoms of a line of (y - mean)^2: (C, D)."""
-        return np.asarray(self.squares - 2 * mean * self.averages + mean * mean * self.atoms)
 
 
 def log_likelihood(effects: Effects, at: Hyperparameters) -> Array:
@@ -147,23 +77,6 @@ def maximise(
         return new if rise.sum() + believed.sum() >= 0 else old
     rise += believed
     return Hyperparameters(*(np.where(rise >= 0, a, b) for a, b in zip(new, old, strict=True)))
-
-
-def step_by_moments(effects: Effects, old: Hyperparameters, floor: Array, scalar: bool) -> Hyperparameters:
-    """The paper's closed forms (equation 8), 1/L before both sums of spread (erratum E4). The likelihood may fall.
-
-    Where nothing is matched (N = K: the authors' program divides by zero) the old values stay.
-    """
-    K = np.maximum(effects.atoms.sum(0), 1.0)
-    mean = effects.averages.sum(0) / K
-    within, free = effects.within, effects.free
-    between = effects.residuals(mean).sum(0) / K
-    if scalar:
-        within, free, between = (x.sum(keepdims=True) for x in (within, free, between))
-        between = between / len(effects.within)
-    noise = np.where(free > 0, within / np.maximum(free, 1), old.noise)
-    spread = np.where(free > 0, between - noise * (effects.atoms / effects.weight).sum(0) / K, old.spread)
-    return Hyperparameters(mean, np.maximum(noise, floor), np.maximum(spread, floor))
 
 
 class _Profile(NamedTuple):

@@ -1,0 +1,42 @@
+"""A matching taken up again: values come, go or are asked about, and what was learned is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from modelweld.core.algorithm1 import Run, alternate
+from modelweld.core.family import with_hyperprior
+from modelweld.core.match import MOST_SWEEPS
+from modelweld.core.matching import Matching, make_matching
+from modelweld.core.values import Index, SetValues, Stack
+from modelweld.fit.engines.choice import engine_of
+from modelweld.fit.engines.sweep_engines import Movable
+
+
+def refit(old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True) -> Matching:
+    """The matching of values that one comes to from `labels` (NEW: none yet) and the old hyperparameters."""
+    board, order = board_at(old, values.stacks, labels, from_scratch=learn)
+    board.place_new()
+    progress = Run([board.objective()], [], True)
+    if learn:
+        board.learn()
+        progress = alternate(board, len(values.sizes), rng, MOST_SWEEPS)
+    return make_matching(board, progress, list(old.families), order, values.offsets)
+
+
+def board_at(
+    old: Matching, stacks: Sequence[Stack], labels: Index, *, from_scratch: bool = False
+) -> tuple[Movable, Index]:
+    """A board of the engine that made a matching, at these labels (NEW: none yet), and where its values stood.
+
+    With `from_scratch`, the hyperprior is read off these values, as `fuse` would.
+    """
+    assert old.prior is not None
+    engine = engine_of(old, stacks)
+    stacks, order = engine.arrange(stacks)
+    families = list(old.families.values())
+    if from_scratch:
+        families = [with_hyperprior(family, stack) for family, stack in zip(families, stacks, strict=True)]
+    return engine.board(stacks, families, old.prior, old.splits, labels[order]), order

@@ -1,0 +1,67 @@
+"""Atoms that are dissolved: all groups that hold a small one are freed at once, and meet the other atoms without it.
+
+An atom too many is held by few groups, none of which leaves it alone. Kept only if the objective rises.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from modelweld.core.algorithm1 import SMALLEST_RISE, Run, alternate, is_same_partition
+from modelweld.core.match import MOST_SWEEPS
+from modelweld.core.values import Index
+from modelweld.fit.engines.sweep_engines import Movable
+
+PATIENCE = 12
+"""Atoms dissolved in vain after which that ends. Of 48 simulated sets of much noise, none ended higher by more than 16
+nats with all of them; with six, one ended 16 nats lower."""
+
+WORTH_A_RUN = 20.0
+"""Nats by which a matching without an atom may be behind, when the groups that held it have found new places and the
+others have not answered yet. At 10 and at 40 fewer and more runs of sweeps follow, and answers are the same."""
+
+
+def dissolve(
+    board: Movable, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int, patience: float = PATIENCE
+) -> Run:
+    """Free the groups that hold an atom and match them again, from the smallest atom on; the best matching is left.
+
+    After each rise the smallest atom is the first again; it ends at `patience` atoms in vain, or at all of them.
+    """
+    history, changes = list(progress.history), list(progress.changes)
+    converged, in_vain, rises = progress.converged, 0, 0
+    while rises < MOST_SWEEPS:
+        atoms = smallest_first(board)
+        if in_vain >= min(patience, len(atoms)):
+            break
+        before = board.state()
+        is_back = partial(_is_at, board, before.labels)
+        board.release(board.holders(int(atoms[in_vain])))
+        board.place_new()
+        in_vain += 1
+        if is_back():
+            continue
+        if board.objective() > history[-1] - WORTH_A_RUN:
+            attempt = alternate(board, J, rng, max_sweeps, is_back, history[-1])
+            changes += attempt.changes
+            if not attempt.returned and attempt.history[-1] > history[-1] + SMALLEST_RISE:
+                history.append(attempt.history[-1])
+                converged, in_vain, rises = attempt.converged, 0, rises + 1
+                continue
+        board.restore(before)
+    return Run(history, changes, converged, cut_short=progress.cut_short or rises == MOST_SWEEPS)
+
+
+def _is_at(board: Movable, labels: Index) -> bool:
+    """Whether a board's values belong together as these labels say."""
+    return is_same_partition(board.labels, labels)
+
+
+def smallest_first(board: Movable) -> Index:
+    """Atoms that several groups hold, by their number; among equals by the first of their values by content."""
+    atoms, first = np.unique(board.labels_by_content(), return_index=True)
+    counts = board.counts[atoms]
+    order = np.lexsort((first, counts))
+    return np.asarray(atoms[order][counts[order] > 1])

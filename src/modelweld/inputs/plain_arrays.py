@@ -1,0 +1,40 @@
+"""Plain arrays, one per site: one below the other, if they have the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from modelweld.core.values import Array, Stack, offsets_of
+from modelweld.errors import InputError
+from modelweld.inputs.local_model import check_values
+
+
+def stack_arrays(given: Sequence[Any]) -> Stack:
+    """Plain arrays (L_j, D), one per group, one below the other."""
+    arrays = [
+        a if type(a) is np.ndarray and a.dtype == np.float64 else check_values(a, f"site {j}")
+        for j, a in enumerate(given)
+    ]
+    if len({a.shape[1:] for a in arrays}) > 1 or arrays[0].ndim != 2:
+        arrays = _reshape(arrays)
+    if arrays[0].shape[1] == 0 or not any(len(a) for a in arrays):
+        raise InputError("there is nothing to fuse: no site sent a local parameter.")
+    return Stack(np.concatenate(arrays), offsets_of([len(a) for a in arrays]))
+
+
+def _reshape(arrays: list[Array]) -> list[Array]:
+    """Arrays that are empty in one way or another with the columns of the others; an error if columns differ."""
+    width = next((a.shape[-1] for a in arrays if a.ndim == 2 and a.size), 0)
+    for j, a in enumerate(arrays):
+        if a.size == 0 and (a.ndim == 1 or len(a) == 0):
+            continue
+        if a.ndim != 2 or a.shape[1] != width:
+            what = "one row per local parameter: two axes" if a.ndim != 2 else f"{width} columns like the first site"
+            raise InputError(
+                f"site {j}: its array must have {what}; found shape {a.shape}."
+                + (" For one-dimensional parameters use shape (L, 1)." if a.ndim == 1 else "")
+            )
+    return [a if a.size else np.zeros((0, width)) for a in arrays]
