@@ -70,6 +70,7 @@ NEEDS = {
     "federate.nvflare": "nvflare",
     "shards.engine": "dask",
     "private_centres": "dp",
+    "groups.cells": "anndata",
 }
 """Part of the name of a module or function -> the extra its examples need."""
 

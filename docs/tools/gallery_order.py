@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 LEARNED = (
-    *("hospitals", "digits_seeds", "topics", "movements", "countries", "climates", "networks", "signs"),  # real sites
+    *(
+        "hospitals",
+        "digits_seeds",
+        "topics",
+        "movements",
+        "countries",
+        "climates",
+        "networks",
+        "signs",
+        "cells",
+    ),  # real sites
     *("worth", "confidence", "price", "families", "prior", "copies"),  # what to ask, what to choose
     *(
         "site_effects",

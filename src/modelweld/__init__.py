@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
     from modelweld.files import load as load
     from modelweld.fuse import fuse as fuse
     from modelweld.fusion import Fusion as Fusion
+    from modelweld.groups.cells import fuse_cells as fuse_cells
     from modelweld.inputs.local_model import LocalModel as LocalModel
     from modelweld.libraries import adapters as adapters, read as read
     from modelweld.core.matching import Matching as Matching
@@ -54,6 +55,7 @@ HOMES = {
     "files": ("load",),
     "fuse": ("fuse",),
     "fusion": ("Fusion",),
+    "groups.cells": ("fuse_cells",),
     "inputs.local_model": ("LocalModel",),
     "libraries": ("adapters", "read"),
     "core.matching": ("Matching",),
@@ -69,7 +71,7 @@ names of `modelweld.families` come on top of these, whatever they are."""
 
 MODULES = {
     **{room: room for room in ("errors", "families", "federate", "files", "gp", "hmm", "kinds", "libraries")},
-    **{room: room for room in ("demo", "report", "shards", "site")},
+    **{room: room for room in ("demo", "groups", "report", "shards", "site")},
     "metrics": "demo.metrics",
     "notes": "results.diagnostics.notes",
     "simulate": "demo.simulate",
