@@ -35,7 +35,7 @@ from modelweld.fit.effects.search import find_site_effects
 from modelweld.fit.search.moves import LARGEST_TABLE, merge, split
 from modelweld.fit.search.starts import agglomerate
 from modelweld.fit.static_matcher import default_prior
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.kinds.mixture import mixture
 from recorded import commit, least_seconds, record
 

@@ -15,7 +15,7 @@ from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.counts import Counts
 from modelweld.families.math import simplex as rising
 from modelweld.families.math.event_densities import freedom, log_freedom
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 from programs import printed_by
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from modelweld import BetaBernoulli, simulate
 from modelweld.core.board import Board
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.shards import OnDask, fuse_on_dask
 from modelweld.shards.default_call import fuse_shards, group_sites, run
 from modelweld.shards.fit import propose

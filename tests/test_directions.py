@@ -14,7 +14,7 @@ from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.directions import Directions
 from modelweld.families.math.bessel import log_uniform, slope, tilt
 from modelweld.families.math.sphere import CONCENTRATIONS
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 
 # D, kappa, log C_D(kappa), I_{D/2}(kappa) / I_{D/2-1}(kappa): by series and Hankel's expansion to 60 digits
 REFERENCE = [

@@ -16,7 +16,7 @@ from modelweld.core.values import Stack
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.fit.screening.duplicate_sites import find_duplicates
 from modelweld.fit.screening.duplicates import number_values
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.network import network, outputs
 

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from modelweld import SPAHM, BetaBernoulli, Gaussian, NamesWarning, Spectrum, fuse
 from modelweld.core.board import Board
 from modelweld.demo.simulate import sparse
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 
 
 @pytest.mark.filterwarnings("ignore")

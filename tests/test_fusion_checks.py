@@ -9,7 +9,7 @@ import pytest
 from modelweld import Gaussian, InputError, LocalModel, NormalGamma, Rates, fuse, load
 from modelweld.files.fusion_file import check_answers
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 
 
 @pytest.mark.parametrize(("value", "fine"), [(2.0, True), (-1.0, False), (np.nan, False)])

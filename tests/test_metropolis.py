@@ -7,7 +7,7 @@ import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, NormalGamma, Proportions, Rates
 from modelweld.core.board import Board
 from modelweld.core.family import with_fields
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.results.posterior import metropolis
 from modelweld.results.posterior.drawn_fusions import board_of_draw
 from modelweld.results.posterior.metropolis import MetropolisChain, affordable_draws, sampled

@@ -15,8 +15,8 @@ from modelweld.families.capabilities import name_hyperparameters
 from modelweld.families.directions import Directions
 from modelweld.families.own.user_density import UserDensity
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.inputs.sets import stack_of
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.shards import fuse_shards, group_sites
 from modelweld.time.matcher import timeline_of
 from sharded import TABLE

@@ -14,7 +14,7 @@ from modelweld.errors import OversplitWarning
 from modelweld.fit.search import split_rules as rules
 from modelweld.fit.search import starts as search
 from modelweld.fit.search.split_rules import falls_together, join_fragments, name_oversplit
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.kinds.network import network
 from modelweld.results.fit_result import matching_by_labels
 from shared import simulate

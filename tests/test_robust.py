@@ -13,7 +13,7 @@ from modelweld.fit.screening import distances, duplicates, outliers
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, measure_distances
 from modelweld.fit.screening.screens import FEWEST_OF_OVERSIZED, OVERSIZED, find_oversized
 from modelweld.fit.static_matcher import values_of
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 from shared.simulate import SETS, sparse
 
 ESTIMATED = {"paper_figure_kmeans", "estimated_mixtures", "estimated_hmms"}

@@ -14,8 +14,8 @@ from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError, SmallShardWarning
 from modelweld.files import save
 from modelweld.fit.engines import choice
-from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.inputs.sets import stack_of
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.shards.centre import Centre
 from modelweld.shards.default_call import fuse_shards, group_sites, polish
 from modelweld.shards.engine import Here

@@ -11,8 +11,8 @@ from modelweld.core.board import Board
 from modelweld.core.family import with_fields
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import DuplicateWarning, InputError, OutlierWarning
-from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.inputs.sets import stack_of
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.shards import fuse_shards, group_sites
 from modelweld.shards.centre import Centre
 from modelweld.shards.default_call import learn

@@ -19,7 +19,7 @@ from modelweld.fit.effects.effect_starts import scaled_starts, totals_of, unit_s
 from modelweld.fit.effects.equations import Design
 from modelweld.fit.effects.search import Problem, find_site_effects
 from modelweld.fit.effects.words import UNITS, SiteEffect, describe_effects
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.shards import fuse_shards
 
 WINE = load_wine()

@@ -14,7 +14,7 @@ from modelweld.families.directions import Directions
 from modelweld.fit.engines import choice
 from modelweld.fit.engines.sparse_board import Scored, SparseBoard, assign
 from modelweld.fit.search.moves import merge
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 
 FORMS = {
     "shared": Directions(own=False),

@@ -14,7 +14,7 @@ from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.search.moves import Pairs, merge, merge_and_split, partings, split
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 
 
 def doubled_board(seed, share=0.3, J=8, splits=None, prior=None, noise=0.3, width=0.0):

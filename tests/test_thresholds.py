@@ -16,10 +16,9 @@ from modelweld.fit.screening.duplicate_sites import find_duplicates
 from modelweld.fit.screening.duplicates import number_values
 from modelweld.fit.screening.outliers import find_outliers
 from modelweld.fit.search import moves
-from modelweld.fit.search import starts as search
 from modelweld.fit.search.dissolution import dissolve
 from modelweld.fit.static_matcher import limits_met
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.results.diagnostics.pair_scan import place
 from modelweld.results.diagnostics.shifts import Shift
 from modelweld.results.diagnostics.site_warnings import about_shifts, scatter_of_others
@@ -197,7 +196,7 @@ def test_a_start_is_given_up_if_thirty_sweeps_like_the_last_would_not_do(behind,
 def test_no_atom_is_moved_where_every_value_is_where_it_is_by_five_nats(apart, moved, monkeypatch):
     """Half the square of the distance is the lead, all but a fiftieth."""
     tried = []
-    monkeypatch.setattr(search, "dissolve", lambda board, J, rng, progress, *limits: tried.append(J) or progress)
+    monkeypatch.setattr(moves, "dissolve", lambda board, J, rng, progress, *limits: tried.append(J) or progress)
     family = Gaussian(mean=0.0, noise=1.0, spread=1e4, learning="nothing")
     values = [apart / np.sqrt(2) * np.eye(100)] * 50
     fusion = fuse(values, family, BetaBernoulli(), screens=[], search=Search(engine="compiled"))

@@ -14,7 +14,7 @@ from modelweld.core.values import Stack, offsets_of
 from modelweld.families import Drift, Gaussian
 from modelweld.fit.priors.birth_death import BirthDeath, lifespans
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.inputs.plain_arrays import stack_arrays
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.time.chains import Chains, effects_of, log_evidence
 from modelweld.time.matcher import arrange_in_time, run
 from modelweld.time.timeline import Timeline, Walk, link, smooth

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from modelweld.core.family import has_places
-from modelweld.core.match import Matcher, Plan
+from modelweld.core.match import Plan
 from modelweld.core.matching import Matching
 from modelweld.core.values import arrays_of
 from modelweld.errors import InputError, OutOfRangeError, announce
@@ -23,9 +23,9 @@ from modelweld.fit.screening.shared_rows import name_shared_rows
 from modelweld.fit.screening.swapped_columns import name_swapped, total_stack
 from modelweld.fit.static_matcher import match
 from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.inputs.plain_tables import times_of
 from modelweld.inputs.sets import Families, check_units, columns_of, families_by_set, local_models, stack_of
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.kinds.kind import Kind
 from modelweld.kinds.site_effects import correct_sites, estimate_effects
@@ -129,7 +129,7 @@ def match_sets(job: Job) -> Job:
     for set_name, chosen in families_by_set(job.sites, job.families).items():
         parts = {key: (stack_of(job.sites, key, set_name, matchings), family) for key, family in chosen.items()}
         columns = [columns_of(job.sites[0], key, set_name, matchings, in_words=True) for key in chosen]
-        matcher: Matcher = match if times is None else partial(match_in_time, times=times)
+        matcher = match if times is None else partial(match_in_time, times=times)
         matching = matcher(parts, job.names, job.plan, job.rng, columns)
         errors = set.intersection(*(set(model.variance) for model in job.sent))
         measured = [parts[key][0] for key, f in chosen.items() if has_places(f) and errors.issuperset(arrays_of(key))]

@@ -12,7 +12,7 @@ import modelweld
 from modelweld import cli
 from modelweld.cli.messages import FAMILIES, PRIORS, result, say, spell_options
 from modelweld.cli.site import AllowSmall, Centres, Force, Json
-from modelweld.progress import show_progress
+from modelweld.progress import progress_to
 
 if TYPE_CHECKING:
     import modelweld.files.limits
@@ -65,7 +65,7 @@ def fuse(
     if page is not None:
         modelweld.report.page.check_page(page, force=force)
     refused: dict[str, str] = {}
-    with show_progress("fusing"):
+    with progress_to(True, "fusing"):
         files = cli.paths.expand_patterns(paths)
         if keep_going:
             fusion, refused = cli.paths.fuse_files(files, page is not None, centres=centres, **options)
@@ -87,7 +87,7 @@ def verdict(
 ) -> None:
     """Test whether sites share structure: was it worth merging, and which sites do not belong?"""
     found = cli.paths.read_fusion(fusion)
-    with show_progress("judging"):
+    with progress_to(True, "judging"):
         content = cli.table_output.judge(found, level, seed)
     result(cli.table_output.spell_verdict(content), content, json)
 
@@ -103,7 +103,7 @@ def report(
     """Write a report about a fusion: a single HTML file for any browser, offline."""
     if json:
         found = cli.paths.read_fusion(fusion)
-        with show_progress("computing the numbers"):
+        with progress_to(True, "computing the numbers"):
             numbers = modelweld.report.numbers_of(found, allow_small=allow_small)
         return result("", numbers, json)
     modelweld.report.page.check_page(out, force=force)
@@ -112,7 +112,7 @@ def report(
 
 
 def _write_page(fusion: Fusion, path: Path, force: bool, **shown: Any) -> None:
-    with show_progress("writing the report"):
+    with progress_to(True, "writing the report"):
         modelweld.report.write_report(fusion, path, force=force, **shown)
 
 
@@ -131,7 +131,7 @@ def add(
     def revise() -> Fusion | SlimFusion:
         found = cli.paths.read_any_fusion(fusion)
         for model in cli.paths.sites_of([site], centres=centres):
-            with show_progress(f"adding {model.site}"):
+            with progress_to(True, f"adding {model.site}"):
                 model = model.with_(time=cli.arguments.parse_time(time)) if time else model
                 found = found.add(model, seed=seed) if isinstance(found, modelweld.Fusion) else found.add(model)
         return found
@@ -150,7 +150,7 @@ def remove(
     """Remove a site from a fusion, with every value that it sent."""
 
     def revise() -> Fusion:
-        with show_progress(f"removing {site}"):
+        with progress_to(True, f"removing {site}"):
             return cli.paths.read_fusion(fusion).remove(site, seed=seed)
 
     _write_revised(revise, out or fusion, force, json)

@@ -13,7 +13,7 @@ from modelweld.cli import central, site
 from modelweld.cli.central import FusionFile
 from modelweld.cli.messages import problems_in_words, result, say
 from modelweld.cli.site import Force, Json
-from modelweld.progress import show_progress
+from modelweld.progress import progress_to
 
 if TYPE_CHECKING:
     import modelweld.files.fused_model
@@ -47,7 +47,7 @@ def model(
     found = cli.paths.read_fusion(fusion)
     if at:
         found = found.timeline.at(cli.arguments.parse_time(at, "--at"))
-    with show_progress("making the fused model"):
+    with progress_to(True, "making the fused model"):
         names = cli.arguments.parse_names(features)
         fused = found.model(how, features=names, **({} if size is None else {"K": size}))
         opened = modelweld.files.fused_model.save_model(fused, out, force=force)
@@ -74,7 +74,7 @@ def apply(
     if out is not None:
         modelweld.files.limits.check_free(out, force=force)
     found = cli.paths.read_fusion(fusion)
-    with show_progress("using the fused model"):
+    with progress_to(True, "using the fused model"):
         names = cli.arguments.parse_names(features)
         model = found.model(how, features=names)
         columns = names or found._fit.models[0].coordinates.get("feature")

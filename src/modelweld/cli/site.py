@@ -13,7 +13,7 @@ import modelweld
 from modelweld import cli
 from modelweld.cli.messages import result, say, spell_options
 from modelweld.errors import DisclosureWarning
-from modelweld.progress import show_progress
+from modelweld.progress import progress_to
 
 if TYPE_CHECKING:
     import modelweld.files.limits
@@ -67,7 +67,7 @@ def export(
         facts["X"], facts["labels"], names = cli.points.read_labels(model, labels, names)
     elif data is not None:
         facts["X"], names = cli.points.read_data(data, fitted, names)
-    with show_progress("looking at what leaves"), warnings.catch_warnings():
+    with progress_to(True, "looking at what leaves"), warnings.catch_warnings():
         warnings.simplefilter("ignore", DisclosureWarning)  # the report says it
         report = modelweld.export(
             fitted,
@@ -115,7 +115,7 @@ def validate(
     json: Json = False,
 ) -> None:
     """Check files of sites: each by itself, and whether they describe the same things."""
-    with show_progress("checking files"):
+    with progress_to(True, "checking files"):
         good, problems = cli.paths.check_sites(cli.paths.expand_patterns(paths), centres=centres)
     problems = {where: spell_options(" ".join(why.split())) for where, why in problems.items()}
     result(

@@ -118,21 +118,6 @@ Parts = Mapping[Key, tuple[Stack, Family]]
 """The arrays that decide a set's matching: their values of all sites, and their families."""
 
 
-class Matcher(Protocol):
-    """Which values of one set are noisy copies of the same atom; `columns` names features in messages."""
-
-    def __call__(
-        self,
-        parts: Parts,
-        sites: Sequence[str],
-        plan: Plan,
-        rng: np.random.Generator,
-        columns: Sequence[Sequence[str]] | None = None,
-    ) -> Matching:
-        """Match."""
-        ...
-
-
 def fit(values: SetValues, prior: Prior, max_sweeps: int, rng: np.random.Generator) -> Matching:
     """Algorithm 1 on all values, with every hyperparameter to start from; the best objective wins."""
     stacks, order = arrange(values.stacks)

@@ -122,12 +122,6 @@ class Tally:
             found[0][several] = self.pooling.pool_fragments(pooled)
         return found
 
-    def sum_cells(self, labels: Index, slots: int) -> list[Array]:
-        """Sums (K, k) of the rows of atoms when values are at these labels, fragments pooled."""
-        groups = int(self.group.max(initial=0)) + 1
-        held, cell = np.unique(labels * groups + self.group, return_inverse=True)
-        return [sum_by_atom(rows, held // groups, slots) for rows in self.pool_rows(slice(None), cell, len(held))]
-
     def fragments_held(self) -> Index:
         """In how many fragments each (atom, group) is held, one number per pair."""
         groups = int(self.group.max(initial=0)) + 1

@@ -307,36 +307,6 @@ class SetValues:
         """Number of values of every site."""
         return self.stacks[0].sizes
 
-    def number(self, which: Flags) -> Index:
-        """How many of some values every site has."""
-        return np.diff(np.concatenate([[0], np.cumsum(which)])[self.offsets])
-
-    def find_emptied(self, keep: Flags) -> Index:
-        """Sites that had values and keep none."""
-        return np.flatnonzero((self.number(keep) == 0) & (self.sizes > 0))
-
-    def keep(self, keep: Flags) -> SetValues:
-        """These values alone; sites that keep none are no groups any more."""
-        if keep.all():
-            return self
-        gone, own = self.find_emptied(keep), np.flatnonzero(keep)
-        return self.take(own, np.delete(self.number(keep), gone), np.delete(np.arange(len(self.sites)), gone))
-
-    def take(self, own: Index, sizes: Index, stay: Index) -> SetValues:
-        """Some values of some sites."""
-        return replace(
-            self,
-            stacks=[stack.take(own, offsets_of(sizes)) for stack in self.stacks],
-            sites=[self.sites[j] for j in stay.tolist()],
-            rows=self.rows[own],
-            numbers=self.numbers[own] if len(self.numbers) else self.numbers,
-            times=None if self.times is None else self.times[stay],
-        )
-
-    def of(self, stay: Index) -> SetValues:
-        """The values of some sites."""
-        return self.take(np.flatnonzero(np.isin(group_of_values(self.offsets), stay)), self.sizes[stay], stay)
-
     def at_one_time(self, numbers: Index) -> Index:
         """Numbers of values, made others where times are others."""
         if self.times is None:

@@ -23,6 +23,7 @@ from modelweld.core.family import subtract_evidence, with_fields
 from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Moves, average
+from modelweld.families.hyperparameters import check_choice, check_sizes, freeze_number, freeze_vectors, require
 from modelweld.families.math.event_densities import SEEN_ONCE, SMALLEST_SHARE, freedom
 from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.simplex import (
@@ -47,7 +48,7 @@ from modelweld.families.math.start import (
     evenly,
 )
 from modelweld.families.observed import Observed, Search
-from modelweld.families.registry import check_choice, check_sizes, freeze_number, freeze_vectors, register, require
+from modelweld.families.registry import register
 
 WORTH = (1e-2, 1e7)
 """Bounds of `between`: values that tell nothing, or that coincide to three digits."""

@@ -30,6 +30,7 @@ from modelweld.families.capabilities import (
     Shardable,
     average,
 )
+from modelweld.families.hyperparameters import check_choice, freeze_number, require
 from modelweld.families.math.bessel import COLUMNS, OwnTilts, even_tilts, weigh_tilts
 from modelweld.families.math.own_concentration import Mixed, contending
 from modelweld.families.math.sphere import (
@@ -44,7 +45,7 @@ from modelweld.families.math.sphere import (
     unit_vector,
 )
 from modelweld.families.math.start import NOISE_SHARES, noise_shares
-from modelweld.families.registry import check_choice, freeze_number, register, require
+from modelweld.families.registry import register
 
 
 @register

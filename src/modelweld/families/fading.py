@@ -21,9 +21,10 @@ from modelweld.errors import InputError
 from modelweld.families.capabilities import Hyperparameters, Moves, NamesHyperparameters
 from modelweld.families.counts import PSEUDO_COUNTS, WORTH, Counts
 from modelweld.families.directions import Directions
+from modelweld.families.hyperparameters import require
 from modelweld.families.math.bessel import slope
 from modelweld.families.real_values import Gaussian
-from modelweld.families.registry import FAMILIES, register, require
+from modelweld.families.registry import FAMILIES, register
 
 STANDSTILL = 3.0
 """Nats by which a finite memory must raise the evidence to be believed in: twenty to one. Atoms that stand still would

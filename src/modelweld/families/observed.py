@@ -18,10 +18,10 @@ from modelweld.core.family import ChecksValues, HasStarts, Predictive, ValueLear
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Drawable, Embeds, NamesHyperparameters, Sampled, Shardable
+from modelweld.families.hyperparameters import require
 from modelweld.families.math.event_densities import Own, Poisson, likelihood_of_atoms, likelihood_of_values
 from modelweld.families.math.maximise import LogLikelihood, climb
 from modelweld.families.math.share_starts import StartsByShare
-from modelweld.families.registry import require
 
 
 class Search(NamedTuple):

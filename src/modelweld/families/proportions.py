@@ -18,10 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from modelweld.core.values import Array, Stack, blocks, total_variance
 from modelweld.errors import InputError
 from modelweld.families.capabilities import first_row
+from modelweld.families.hyperparameters import check_choice, freeze_number, freeze_vectors
 from modelweld.families.math.event_densities import SMALLEST_SHARE, Poisson, carrier_of_events
 from modelweld.families.math.start import prefer_given
 from modelweld.families.observed import PerCoordinate, parts
-from modelweld.families.registry import check_choice, freeze_number, freeze_vectors, register
+from modelweld.families.registry import register
 
 PSEUDO_COUNTS = (1e-3, 1e6)
 """Bounds of the atoms' pseudo-counts: all at zero or one, or equal to three digits."""

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from modelweld.core.values import Array, Stack, total_variance
 from modelweld.errors import InputError
 from modelweld.families.capabilities import first_row
+from modelweld.families.hyperparameters import check_choice, freeze_vectors
 from modelweld.families.math.event_densities import KINDS, SMALLEST_SHARE, Own, Poisson
 from modelweld.families.math.start import prefer_given
 from modelweld.families.observed import PerCoordinate, Search, parts
-from modelweld.families.registry import check_choice, freeze_vectors, register
+from modelweld.families.registry import register
 
 WORTH = (1e-3, 1e8)
 """Bounds of what a typical value is worth in events (its squared coefficient of variation is one over that). Beyond the

@@ -32,8 +32,8 @@ from modelweld.files.tensors import Entry, Number, Spelt, Tensor, Tensors, save_
 from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.inputs.sets import stack_of
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.results.fit_result import FitResult
 
 PRIORS: dict[str, type[Prior]] = {cls.__name__: cls for cls in (BetaBernoulli, BirthDeath, Spectrum)}

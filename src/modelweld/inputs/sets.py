@@ -21,6 +21,7 @@ from modelweld.families import Family, Gaussian
 from modelweld.inputs import disagreements
 from modelweld.inputs.feature_names import align_coordinate
 from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.stacks import side_by_side
 
 Families = Family | Mapping[Any, Any] | None
 
@@ -63,20 +64,6 @@ def stack_of(sites: Sequence[LocalModel], key: Key, set_name: str, matchings: Ma
     """The values of one family, all sites one below the other; several arrays of a family stand side by side."""
     stacks = [_array_stack(sites, name, set_name, matchings) for name in arrays_of(key)]
     return stacks[0] if len(stacks) == 1 else side_by_side(stacks)
-
-
-def side_by_side(stacks: Sequence[Stack]) -> Stack:
-    """Stacks of the same rows as one: their columns follow each other."""
-
-    def join(name: str, absent: float) -> Array | None:
-        parts = [getattr(s, name) for s in stacks]
-        if all(part is None for part in parts):
-            return None
-        full = [np.full(s.values.shape, absent) if p is None else p for s, p in zip(stacks, parts, strict=True)]
-        return np.concatenate(full, axis=1)
-
-    values = np.concatenate([s.values for s in stacks], axis=1)
-    return Stack(values, stacks[0].offsets, join("variance", 0.0), join("weight", 1.0))
 
 
 def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matchings: Mapping[str, Matching]) -> Stack:

@@ -27,7 +27,7 @@ import numpy as np
 
 from modelweld.core.values import Array, Index
 from modelweld.errors import DensityWarning, InputError, warn_user
-from modelweld.families.registry import SMALLEST_POSITIVE
+from modelweld.families.hyperparameters import SMALLEST_POSITIVE
 from modelweld.kinds.fused_parts import fuse_parameters
 from modelweld.kinds.mixture_completion import complete_models, merge_components, stack_components
 from modelweld.kinds.mixture_components import NOMINAL_POINTS, Components, parameters

@@ -19,10 +19,10 @@ from modelweld.errors import SHOWN, InputError
 from modelweld.fit.search.parts import Parts
 from modelweld.inputs.clock import Time
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.inputs.sets import stack_of
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.results.global_arrays import GlobalArrays
-from modelweld.results.without_sites import first_sites, keep_sites, sites_of_usual_size
+from modelweld.results.without_sites import first_sites, select_sites, sites_of_usual_size
 
 Thing = TypeVar("Thing")
 
@@ -113,7 +113,7 @@ class FitResult:
             lambda: self.with_(
                 given=[self.given[j] for j in stay],
                 sites=[self.sites[j] for j in stay],
-                matchings={name: keep_sites(matching, stay) for name, matching in self.matchings.items()},
+                matchings={name: select_sites(matching, stay) for name, matching in self.matchings.items()},
             ),
         )
 

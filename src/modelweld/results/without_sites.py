@@ -43,7 +43,7 @@ def first_sites(fit: FitResult) -> list[int]:
     return [j for j in range(len(fit.sites)) if not again or any(j not in duplicates for duplicates in again)]
 
 
-def keep_sites(matching: Matching, stay: Sequence[int]) -> Matching:
+def select_sites(matching: Matching, stay: Sequence[int]) -> Matching:
     """The matching of some of the sites; atoms that none of them holds are gone."""
     at = {j: i for i, j in enumerate(stay)}
     rows = np.isin(group_of_values(matching.offsets), stay)

@@ -29,9 +29,9 @@ from modelweld.fit.refit import refit
 from modelweld.fit.screening.swapped_columns import name_swapped, total_stack
 from modelweld.fit.static_matcher import screens_of, values_of
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.inputs.plain_tables import times_of
 from modelweld.inputs.sets import columns_of, stack_of
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.kinds import align_again, kind_of
 from modelweld.kinds.site_effects import correct_sites, estimate_effects
 from modelweld.libraries.reading import read_site

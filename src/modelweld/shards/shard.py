@@ -36,8 +36,8 @@ from modelweld.fit.engines.choice import is_compilable, is_large
 from modelweld.fit.screening.clipping import clip_weights
 from modelweld.fuse import receive
 from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.plain_arrays import stack_arrays
 from modelweld.inputs.sets import check_units, families_by_set, local_models, stack_of
+from modelweld.inputs.stacks import stack_arrays
 from modelweld.kinds import kind_of
 
 Source = str | os.PathLike[str] | Sequence[Any] | Callable[[], Any]

@@ -177,7 +177,7 @@ def match_in_time(
     *,
     times: Array,
 ) -> Matching:
-    """Which values of one set belong to the same moving atom: the `Matcher` of sites that have times.
+    """Which values of one set belong to the same moving atom: as `fit.static_matcher.match`, of sites that have times.
 
     A site that sends the same at another time has not changed, and is no duplicate; one that is off by a constant from
     all others of its own time has not drifted.

@@ -8,8 +8,8 @@ from typing import Self
 from modelweld.core.family import Family, HasStarts, with_fields
 from modelweld.core.values import Stack, total_variance
 from modelweld.families.capabilities import NamesHyperparameters, Sampled
+from modelweld.families.hyperparameters import check_sizes
 from modelweld.families.math.start import noise_shares
-from modelweld.families.registry import check_sizes
 
 
 class StartsByShare(NamesHyperparameters, HasStarts, Sampled, Family):

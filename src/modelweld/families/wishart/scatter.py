@@ -24,8 +24,9 @@ from modelweld.core.family import ChecksValues, Family, HasStarts, Predictive, V
 from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack, blocks, usable_variance
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Embeds, NamesHyperparameters, Sampled, first_row
+from modelweld.families.hyperparameters import check_choice, freeze_number, freeze_vectors, require
 from modelweld.families.math.start import prefer_given
-from modelweld.families.registry import check_choice, freeze_number, freeze_vectors, register, require
+from modelweld.families.registry import register
 from modelweld.families.wishart.dispersion import Free, Matched, first_belief, first_between, maximise
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, log_evidence, posterior
 

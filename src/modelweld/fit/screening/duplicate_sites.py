@@ -12,7 +12,7 @@ from modelweld.core.match import Fit
 from modelweld.core.matching import Matching
 from modelweld.core.values import Index, SetValues, Stack, group_of_values
 from modelweld.errors import DuplicateWarning, Finding
-from modelweld.fit.screening.restoration import restore_duplicates
+from modelweld.fit.screening.exclusion import keep_sites, restore_duplicates
 
 FEWEST_OWN = 2
 """Values that coinciding sites, and nobody else, must have in common: two sites may well send the same single value,
@@ -40,7 +40,7 @@ def find_duplicates(stacks: Sequence[Stack], numbers: Index) -> tuple[list[list[
     --------
     >>> from modelweld.families import Gaussian
     >>> from modelweld.fit.screening.duplicates import number_values
-    >>> from modelweld.inputs.plain_arrays import stack_arrays
+    >>> from modelweld.inputs.stacks import stack_arrays
     >>> a, b = np.random.default_rng(0).normal(size=(2, 4, 3))
     >>> stack = stack_arrays([a, b, a[::-1]])
     >>> find_duplicates([stack], number_values([stack], [Gaussian()]))[0]
@@ -75,6 +75,6 @@ def fit_distinct(values: SetValues, fit: Fit) -> Matching:
         return replace(fit(values), duplicates={}).say(ALL_ALIKE)
     stay = np.setdiff1d(np.arange(len(values.sites)), [j for group in groups for j in group[1:]])
     fitted = np.flatnonzero(np.isin(group_of_values(values.offsets), stay))
-    matching = restore_duplicates(fit(values.of(stay)), np.searchsorted(fitted, stand_in), values.offsets)
+    matching = restore_duplicates(fit(keep_sites(values, stay)), np.searchsorted(fitted, stand_in), values.offsets)
     matching = replace(matching, duplicates={j: min(group) for group in groups for j in sorted(group)[1:]})
     return matching.say(*(Finding(COINCIDED, DuplicateWarning, [values.sites[j] for j in sorted(g)]) for g in groups))

@@ -77,7 +77,7 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
     Examples
     --------
     >>> from modelweld.families import Gaussian
-    >>> from modelweld.inputs.plain_arrays import stack_arrays
+    >>> from modelweld.inputs.stacks import stack_arrays
     >>> number_values([stack_arrays([[[0.0, 0.1], [9.0, 9.1]], [[9.0, 9.1 + 1e-9], [5.0, 4.0]]])], [Gaussian()])
     array([0, 1, 1, 2])
     """

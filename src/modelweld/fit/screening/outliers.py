@@ -52,7 +52,7 @@ def find_outliers(
     Examples
     --------
     >>> import numpy as np
-    >>> from modelweld.inputs.plain_arrays import stack_arrays
+    >>> from modelweld.inputs.stacks import stack_arrays
     >>> rng = np.random.default_rng(0)
     >>> honest = [rng.normal(0, 1, (5, 3)) for _ in range(6)]
     >>> keep, reasons = find_outliers([stack_arrays([*honest, rng.normal(0, 1000, (4, 3))])])

@@ -18,8 +18,8 @@ from modelweld.core.values import Flags, Index, SetValues, Stack, arrays_of, can
 from modelweld.errors import Finding, OutlierWarning
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, any_seen, measure_distances
 from modelweld.fit.screening.duplicates import number_values
+from modelweld.fit.screening.exclusion import count_by_site, keep_values, restore
 from modelweld.fit.screening.outliers import find_outliers
-from modelweld.fit.screening.restoration import restore
 from modelweld.fit.search.split_rules import name_oversplit
 from modelweld.progress import report_progress
 
@@ -36,7 +36,7 @@ def exclude_unobserved(values: SetValues, fit: Fit) -> Matching:
     """
     values = number_rows(values)
     keep, reasons, atoms = find_unobserved(values)
-    return fit(values) if keep.all() else restore(values, fit(values.keep(keep)), keep, atoms).say(*reasons)
+    return fit(values) if keep.all() else restore(values, fit(keep_values(values, keep)), keep, atoms).say(*reasons)
 
 
 def number_rows(values: SetValues) -> SetValues:
@@ -54,7 +54,7 @@ def find_unobserved(values: SetValues) -> tuple[Flags, list[str], Index]:
     found = ((~seen, "were not seen (weight zero)"), (before > 0, "repeat another of them"))
     reasons = [
         f"site {values.sites[j]!r}: {number[j]} of its {values.sizes[j]} values {why}. They are excluded."
-        for number, why in ((values.number(which), why) for which, why in found if which.any())
+        for number, why in ((count_by_site(values, which), why) for which, why in found if which.any())
         for j in np.flatnonzero(number).tolist()
     ]
     return (before == 0) & seen, reasons, before * (int(numbers.max(initial=0)) + 1) + numbers
@@ -83,7 +83,7 @@ def exclude_oversized(values: SetValues, fit: Fit) -> Matching:
     if not found.size:
         return fit(values)
     keep = ~np.isin(group_of_values(values.offsets), found)
-    matching = restore(values, exclude_oversized(values.keep(keep), fit), keep)
+    matching = restore(values, exclude_oversized(keep_values(values, keep), fit), keep)
     return matching.say(*(describe_oversized(values.sites[j], int(sizes[j]), sizes) for j in found.tolist()))
 
 
@@ -125,7 +125,7 @@ def exclude_outliers(values: SetValues, fit: Fit) -> Matching:
         names = [", ".join(arrays_of(values.names[i])) for i in real]
         columns = None if values.columns is None else [values.columns[i] for i in real]
         keep, reasons = find_outliers(stacks, values.sites, names, columns)
-    matching = replace(fit(values), kept=keep) if keep.all() else restore(values, fit(values.keep(keep)), keep)
+    matching = replace(fit(values), kept=keep) if keep.all() else restore(values, fit(keep_values(values, keep)), keep)
     return replace(matching, screened=True).say(*reasons)
 
 

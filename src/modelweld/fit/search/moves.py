@@ -1,6 +1,6 @@
-"""Moves of whole atoms, each kept only if the objective rises: unions and splits.
+"""Algorithm 1 with moves of whole atoms, each kept only if the objective rises: unions and splits.
 
-Sweeps stop where no single group can do better. Ways out:
+Sweeps stop where no single group can do better. Ways out, besides atoms that are dissolved (`fit.search.dissolution`):
 
 - `merge` joins the two atoms whose union raises the objective most, again and again; with fragments (over-segmentation)
   also atoms that share groups: their values become fragments of one atom;
@@ -15,13 +15,14 @@ that is least likely to share its place is the other. (The farthest of all pairs
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.algorithm1 import COMPILED, SMALLEST_RISE, Run, alternate
+from modelweld.core.algorithm1 import CLEAR, COMPILED, SMALLEST_RISE, Run, alternate, best_run
 from modelweld.core.board import Board
 from modelweld.core.family import Family, log_evidence_of_unions, log_predictive, sum_by_atom, unite
 from modelweld.core.match import MOST_SWEEPS
@@ -30,6 +31,7 @@ from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, blocks
 from modelweld.fit.engines.sparse_board import SparseBoard, join_sparsely
 from modelweld.fit.engines.sweep_engines import Movable
+from modelweld.fit.search.dissolution import dissolve
 from modelweld.progress import report_progress
 
 LARGEST_TABLE = 4_000_000
@@ -43,6 +45,34 @@ SINGLES_BLOCK = 256
 HOPELESS = 20.0
 """Nats: what lowers the objective by more with either of two atoms is not scored again with their union, which is
 more certain of its place than they were. (Where that is wrong, a later round of moves will see it.)"""
+
+
+AnyBoardHere = TypeVar("AnyBoardHere", bound=Movable)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to look.
+
+    `moves` merges and splits; `max_sweeps` bounds each run of sweeps; small atoms are dissolved until so many were in
+    vain (`patience`, zero: not at all).
+    """
+
+    moves: bool
+    max_sweeps: int
+    patience: float = 0
+
+
+def search_from(
+    boards: Sequence[AnyBoardHere], J: int, rng: np.random.Generator, effort: Effort
+) -> tuple[AnyBoardHere, Run]:
+    """Algorithm 1 from every start; the first of the best objectives, its atoms merged, split and dissolved."""
+    board, progress = best_run(boards, J, rng, effort.max_sweeps, give_up=effort.moves)
+    if effort.moves and board.margin < CLEAR:
+        progress = merge_and_split(board, J, rng, progress, effort.max_sweeps)
+        if effort.patience:
+            progress = dissolve(board, J, rng, progress, effort.max_sweeps, effort.patience)
+    return board, progress
 
 
 def merge_and_split(board: Movable, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int) -> Run:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.core.board import Board
-from modelweld.core.family import Conditional, Family, is_signless
+from modelweld.core.family import Conditional, Family, is_signless, sum_by_atom
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import BLOCK, Array, Index, Stack, group_of_values
 
@@ -74,7 +74,10 @@ class Parts:
         total: list[Array] = []
         for first, last in self._spans():
             span = slice(self.offsets[first], self.offsets[last])
-            own = self._part(first, last).sum_cells(self.labels[span], len(self.counts))
+            part = self._part(first, last)
+            held, cell = np.unique(self.labels[span] * len(self.sizes) + part.group, return_inverse=True)
+            rows = part.pool_rows(slice(None), cell, len(held))
+            own = [sum_by_atom(x, held // len(self.sizes), len(self.counts)) for x in rows]
             total = [a + b for a, b in zip(total, own, strict=True)] if total else own
         return total
 

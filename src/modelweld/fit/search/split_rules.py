@@ -12,15 +12,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.core.algorithm1 import is_same_partition
+from modelweld.core.algorithm1 import Run, is_same_partition
 from modelweld.core.board import Board
 from modelweld.core.matching import Matching
 from modelweld.core.prior import Fragments
 from modelweld.core.tally import Tally
-from modelweld.core.values import Index, group_of_values
+from modelweld.core.values import Index, Stack, arrange, group_of_values
 from modelweld.errors import Finding, OversplitWarning
 from modelweld.fit.engines.sweep_engines import Movable
-from modelweld.fit.search.moves import LARGEST_TABLE, Pairs
+from modelweld.fit.search.moves import LARGEST_TABLE, Effort, Pairs, search_from
 
 OVERSPLIT, FEWEST_SECOND = 1.5, 4
 """Fragments per atom, on average, and fragments beyond the first of their atom from which a site is named, if most
@@ -88,6 +88,25 @@ def name_oversplit(matching: Matching, sites: Sequence[str]) -> list[Finding]:
         )
         for j in np.flatnonzero(split).tolist()
     ]
+
+
+def prefer_fragments(
+    whole: Movable, stacks: Sequence[Stack], order: Index, rng: np.random.Generator, effort: Effort
+) -> tuple[Board, Run, Index] | None:
+    """The best matching of plain values with atoms in fragments, where these are evident beside the one without them.
+
+    The values of that one, `whole`, stood in `order`.
+    """
+    joined, J = join_fragments(whole), len(whole.sizes)
+    if not joined:
+        return None
+    stacks, arranged = arrange(stacks)
+    at = np.argsort(order)[arranged]
+    starts = [Board(stacks, whole.families, whole.prior, Fragments(), labels[at]) for labels in joined]
+    rng = rng.spawn(1)[0]  # what follows draws as it would have
+    runs = [search_from([b], J, rng, effort) for b in starts if invites_fragments(b, whole)]
+    runs = [run for run in runs if insists(run[0], whole) and knows_noise(run[0]) and not falls_together(run[0])]
+    return (*max(runs, key=lambda run: run[0].objective()), arranged) if runs else None
 
 
 def join_fragments(whole: Movable) -> list[Index]:

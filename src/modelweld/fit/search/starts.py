@@ -6,23 +6,21 @@ Nothing is decided but by the one objective; each stage keeps what it was given 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
-from modelweld.core.algorithm1 import CLEAR, AnyBoard, Run, best_run, is_same_partition
+from modelweld.core.algorithm1 import CLEAR, AnyBoard, Run, is_same_partition
 from modelweld.core.board import Board
 from modelweld.core.family import find_starts
 from modelweld.core.match import Plan, side_by_side
 from modelweld.core.prior import Fragments, Prior
-from modelweld.core.values import Index, Stack, arrange
+from modelweld.core.values import Index, Stack
 from modelweld.families import Family
 from modelweld.fit.engines.choice import engine_for
 from modelweld.fit.engines.sweep_engines import Compiled, Engine, Movable
-from modelweld.fit.search.dissolution import PATIENCE, dissolve
-from modelweld.fit.search.moves import LARGEST_TABLE, merge, merge_and_split
-from modelweld.fit.search.split_rules import falls_together, insists, invites_fragments, join_fragments, knows_noise
+from modelweld.fit.search.dissolution import PATIENCE
+from modelweld.fit.search.moves import LARGEST_TABLE, Effort, merge, search_from
+from modelweld.fit.search.split_rules import prefer_fragments
 from modelweld.progress import report_progress
 
 LARGEST_IN_FRAGMENTS = 10_000_000
@@ -37,21 +35,6 @@ proportion, so that the time of that does not grow."""
 MANY_FRAGMENTS = 0.4
 """Share of fragments at which atoms are joined a second time (`KMeans` with three centres too many for four clusters:
 ARI .93 as if few were fragments, .97 so)."""
-
-AnyBoardHere = TypeVar("AnyBoardHere", bound=Movable)
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How hard to look.
-
-    `moves` merges and splits; `max_sweeps` bounds each run of sweeps; small atoms are dissolved until so many were in
-    vain (`patience`, zero: not at all).
-    """
-
-    moves: bool
-    max_sweeps: int
-    patience: float = 0
 
 
 def run(
@@ -88,18 +71,6 @@ def effort_of(plan: Plan, compiled: bool, N: int) -> Effort:
     return Effort(moves, plan.max_sweeps, patience)
 
 
-def search_from(
-    boards: Sequence[AnyBoardHere], J: int, rng: np.random.Generator, effort: Effort
-) -> tuple[AnyBoardHere, Run]:
-    """Algorithm 1 from every start; the first of the best objectives, its atoms merged, split and dissolved."""
-    board, progress = best_run(boards, J, rng, effort.max_sweeps, give_up=effort.moves)
-    if effort.moves and board.margin < CLEAR:
-        progress = merge_and_split(board, J, rng, progress, effort.max_sweeps)
-        if effort.patience:
-            progress = dissolve(board, J, rng, progress, effort.max_sweeps, effort.patience)
-    return board, progress
-
-
 def find_matching(
     engine: Engine,
     stacks: Sequence[Stack],
@@ -133,25 +104,6 @@ def find_fragments(
     if effort.moves and len(boards[0].labels) ** 2 <= LARGEST_TABLE:
         boards = [best_agglomerated(boards)]
     return search_from(boards, J, rng, effort)
-
-
-def prefer_fragments(
-    whole: Movable, stacks: Sequence[Stack], order: Index, rng: np.random.Generator, effort: Effort
-) -> tuple[Board, Run, Index] | None:
-    """The best matching of plain values with atoms in fragments, where these are evident beside the one without them.
-
-    The values of that one, `whole`, stood in `order`.
-    """
-    joined, J = join_fragments(whole), len(whole.sizes)
-    if not joined:
-        return None
-    stacks, arranged = arrange(stacks)
-    at = np.argsort(order)[arranged]
-    starts = [Board(stacks, whole.families, whole.prior, Fragments(), labels[at]) for labels in joined]
-    rng = rng.spawn(1)[0]  # what follows draws as it would have
-    runs = [search_from([b], J, rng, effort) for b in starts if invites_fragments(b, whole)]
-    runs = [run for run in runs if insists(run[0], whole) and knows_noise(run[0]) and not falls_together(run[0])]
-    return (*max(runs, key=lambda run: run[0].objective()), arranged) if runs else None
 
 
 def best_agglomerated(boards: Sequence[Board]) -> Board:

@@ -19,6 +19,7 @@ from modelweld.core.family import Family
 from modelweld.core.values import Array, Index
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
+from modelweld.families.hyperparameters import SMALLEST_POSITIVE
 from modelweld.families.math.bessel import (
     KNOTS_APART,
     LOG_SHARES,
@@ -34,7 +35,6 @@ from modelweld.families.normal_gamma import NormalGamma
 from modelweld.families.proportions import Proportions
 from modelweld.families.rates import Rates
 from modelweld.families.real_values import Gaussian
-from modelweld.families.registry import SMALLEST_POSITIVE
 from modelweld.families.wishart.scatter import InverseWishart, Moments, Scatter
 
 RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, WISHART = range(7)

@@ -1,4 +1,4 @@
-"""What was not fitted comes back into the matching: excluded values as atoms of their own, copies like the first."""
+"""Values are left out of a fit, and come back into the matching: as atoms of their own, or labelled like others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,44 @@ from dataclasses import replace
 import numpy as np
 
 from modelweld.core.matching import Matching, by_count, ranks
-from modelweld.core.values import Flags, Index, SetValues, group_of_values
+from modelweld.core.values import Flags, Index, SetValues, group_of_values, offsets_of
+
+
+def keep_values(values: SetValues, keep: Flags) -> SetValues:
+    """These values alone; sites that keep none are no groups any more."""
+    if keep.all():
+        return values
+    gone = find_emptied(values, keep)
+    stay, sizes = np.delete(np.arange(len(values.sites)), gone), np.delete(count_by_site(values, keep), gone)
+    return _take(values, np.flatnonzero(keep), sizes, stay)
+
+
+def keep_sites(values: SetValues, stay: Index) -> SetValues:
+    """The values of some sites."""
+    own = np.flatnonzero(np.isin(group_of_values(values.offsets), stay))
+    return _take(values, own, values.sizes[stay], stay)
+
+
+def _take(values: SetValues, own: Index, sizes: Index, stay: Index) -> SetValues:
+    """Some values of some sites."""
+    return replace(
+        values,
+        stacks=[stack.take(own, offsets_of(sizes)) for stack in values.stacks],
+        sites=[values.sites[j] for j in stay.tolist()],
+        rows=values.rows[own],
+        numbers=values.numbers[own] if len(values.numbers) else values.numbers,
+        times=None if values.times is None else values.times[stay],
+    )
+
+
+def count_by_site(values: SetValues, which: Flags) -> Index:
+    """How many of some values every site has."""
+    return np.diff(np.concatenate([[0], np.cumsum(which)])[values.offsets])
+
+
+def find_emptied(values: SetValues, keep: Flags) -> Index:
+    """Sites that had values and keep none."""
+    return np.flatnonzero((count_by_site(values, keep) == 0) & (values.sizes > 0))
 
 
 def restore(values: SetValues, matching: Matching, keep: Flags, atoms: Index | None = None) -> Matching:
@@ -26,7 +63,7 @@ def restore(values: SetValues, matching: Matching, keep: Flags, atoms: Index | N
     labels[outside] = len(matching.counts) + ranks(order)[atom]
     kept = keep.copy()
     kept[keep] = True if matching.kept is None else matching.kept
-    stay = np.delete(np.arange(len(values.sites)), values.find_emptied(keep)).tolist()
+    stay = np.delete(np.arange(len(values.sites)), find_emptied(values, keep)).tolist()
     return replace(
         matching,
         stacked_labels=labels,

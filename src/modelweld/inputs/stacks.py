@@ -1,4 +1,4 @@
-"""Plain arrays, one per site: one below the other, if they have the same columns."""
+"""Stacks of values: plain arrays of all sites one below the other, or several arrays side by side."""
 
 from __future__ import annotations
 
@@ -38,3 +38,17 @@ def _reshape(arrays: list[Array]) -> list[Array]:
                 + (" For one-dimensional parameters use shape (L, 1)." if a.ndim == 1 else "")
             )
     return [a if a.size else np.zeros((0, width)) for a in arrays]
+
+
+def side_by_side(stacks: Sequence[Stack]) -> Stack:
+    """Stacks of the same rows as one: their columns follow each other."""
+
+    def join(name: str, absent: float) -> Array | None:
+        parts = [getattr(s, name) for s in stacks]
+        if all(part is None for part in parts):
+            return None
+        full = [np.full(s.values.shape, absent) if p is None else p for s, p in zip(stacks, parts, strict=True)]
+        return np.concatenate(full, axis=1)
+
+    values = np.concatenate([s.values for s in stacks], axis=1)
+    return Stack(values, stacks[0].offsets, join("variance", 0.0), join("weight", 1.0))
