@@ -13,6 +13,7 @@ LEARNED = (
         "networks",
         "signs",
         "cells",
+        "reruns",
     ),  # real sites
     *("worth", "confidence", "price", "families", "prior", "copies"),  # what to ask, what to choose
     *(
