@@ -9,14 +9,13 @@ import pytest
 import modelweld
 from modelweld.cli.messages import spell_options
 from modelweld.core.matching import SiteEffects
-from modelweld.errors import Finding
+from modelweld.errors import Finding, sites_named
 from modelweld.fit.effects.words import describe_effects
 from modelweld.fit.screening import duplicate_sites, shared_rows
 from modelweld.fit.screening.swapped_columns import describe_swapped
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of, page_of
 from modelweld.report.text import NOTED
-from modelweld.report.verdicts import sites_named
 
 NAMES = ("north", "O'Hara", 'the "old" one', "a\\b", "x' and site 'north", "age", "Zürich", "3")
 FACTOR = SiteEffects(np.zeros((1, 1)), np.log([[100.0]]))

@@ -5,6 +5,7 @@ Names: which comes twice, found in one pass (a stranger may send a hundred thous
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
@@ -58,6 +59,10 @@ class AccuracyWarning(ModelweldWarning):
 
 class ConvergenceWarning(ModelweldWarning):
     """The sweeps were stopped before one of them left every label unchanged."""
+
+
+class DataWarning(ModelweldWarning):
+    """A site's data look wrong: a code for missing values, a running number of rows, or rows of another site."""
 
 
 class DensityWarning(ModelweldWarning):
@@ -140,6 +145,28 @@ class Finding(str):
         finding = super().__new__(cls, f"{named}{text}" if sites else text)
         finding.category = category
         return finding
+
+
+QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+"""A name as `repr` writes it."""
+
+SITES_NAMED = re.compile(rf"\bsites? ((?:(?:{QUOTED})(?: of shard \d+| \d+)?(?:, | and | or )?)+)")
+"""How all sentences name sites: "site 'a'", "sites 'a', 'b' and 'c'", of a shard or with a number after each."""
+
+
+def sites_named(text: str, quoted: dict[str, str]) -> list[str]:
+    r"""Sites that a sentence names; `quoted` has all names by how they are written.
+
+    Examples
+    --------
+    >>> quoted = {repr(site): site for site in ("north", "south", "O'Hara", "age")}
+    >>> sites_named("site 'north' or 'south': 'age' is about 100 times larger.", quoted)
+    ['north', 'south']
+    >>> sites_named("sites \"O'Hara\", 'west' and 'north' sent the same values.", quoted)
+    ["O'Hara", 'north']
+    """
+    found = (name for part in SITES_NAMED.findall(text) for name in re.findall(QUOTED, part))
+    return list(dict.fromkeys(quoted[name] for name in found if name in quoted))
 
 
 def announce(reasons: Iterable[str], most: int | None = None) -> None:

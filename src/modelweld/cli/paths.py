@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from modelweld.cli.messages import say
-from modelweld.errors import InputError
+from modelweld.errors import InputError, announce
 from modelweld.federate.culprits import fuse_others
 from modelweld.federate.round import check_writable
 from modelweld.files import READ, is_fusion, load, read_sites
@@ -86,7 +86,7 @@ def check_sites(paths: Sequence[Path], *, centres: bool = False) -> tuple[list[L
         if len(good) > 1:
             site_names(good)
             kind = kind_of(good)
-            name_doubts(kind, good, kind.arrange(good))
+            announce(name_doubts(kind, good, kind.arrange(good)))
     except InputError as wrong:
         problems["together"] = str(wrong)
     return good, problems

@@ -126,7 +126,7 @@ def judge(fusion: Fusion, level: float, seed: int) -> Content:
         diagnosed = fusion.diagnosis.sites(name)
         sets[name] = {
             "judged": all(d.judged for d in diagnosed),
-            "warnings": [d.warning for d in diagnosed if d.warning],
+            "warnings": list(dict.fromkeys(finding for d in diagnosed for finding in d.findings)),
             "certainty": judge_matches(fusion, name, state_confidence(fusion, name, notes), found.worth),
         }
     sites = [
@@ -143,11 +143,10 @@ def spell_verdict(content: Content) -> str:
     for name, found in content["sets"].items():
         of = f"{name}: " if len(content["sets"]) > 1 else ""
         lines += [f"{of}{line}" for line in (found["certainty"] or {"sentences": []})["sentences"]]
+        lines += [f"{of}{warning}" for warning in found["warnings"]]
         if not found["judged"]:
             lines.append(f"{of}{TOO_FEW}")
-        elif found["warnings"]:
-            lines += [f"{of}{warning}" for warning in found["warnings"]]
-        else:
+        elif not found["warnings"]:
             rate = f"{100 * content['false_alarms']:g} %"
             lines.append(f"{of}no site stands out (of fusions of honest sites {rate} have a warning by chance).")
     lines += content["notes"]

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from modelweld.core.values import Array
-from modelweld.errors import SHOWN, InputError, some
+from modelweld.errors import SHOWN, Finding, InputError, NamesWarning, some
 from modelweld.inputs.local_model import LocalModel, derive
 
 
@@ -42,30 +42,48 @@ def check_lacking(models: Sequence[LocalModel], coordinate: str) -> None:
         )
 
 
-def spell_lacking(models: Sequence[LocalModel], coordinate: str) -> str:
-    """Who lacks what, of sites that do not say so themselves; nothing if nobody does.
+def spell_lacking(models: Sequence[LocalModel], coordinate: str) -> list[Finding]:
+    """Which sites lack what, of those that do not say so themselves; what one of several has alone is said of it.
 
     Examples
     --------
     >>> a = LocalModel({"v": [[1.0, 2.0]]}, {"v": (None, "feature")}, site="a", coordinates={"feature": ["x", "y"]})
     >>> b = LocalModel({"v": [[1.0]]}, {"v": (None, "feature")}, site="b", coordinates={"feature": ["x"]})
-    >>> spell_lacking([a, b], "feature")[:52]
+    >>> spell_lacking([a, b], "feature")[0][:52]
     "feature 'y' is not measured at 'b': it has no say in"
+    >>> spell_lacking([a, b, b.with_(site="c")], "feature")[0][:34]
+    "site 'a' alone has feature 'y': no"
     """
     named = [
         (m.site or str(j), {*m.coordinates[coordinate]}) for j, m in enumerate(models) if coordinate in m.coordinates
     ]
     known = sorted(set().union(*(names for _, names in named))) if named else []
     lacking = {name: [site for site, names in named if name not in names] for name in known}
-    parts = [f"{coordinate} {name!r} is not measured at {some(sites)}" for name, sites in lacking.items() if sites]
+    alone = {
+        name: next(site for site, own in named if name in own)
+        for name, sites in lacking.items()
+        if len(sites) == len(named) - 1 > 1
+    }
+    found = [
+        Finding(
+            f" alone has {coordinate} {name!r}: no other site has a say in it. Leave it out there, if it tells rows "
+            "apart or means what others call by another name; sites that lack it say so, read(model, lacks=[...]).",
+            NamesWarning,
+            [site],
+        )
+        for name, site in alone.items()
+    ]
+    lacking = {name: sites for name, sites in lacking.items() if sites and name not in alone}
+    parts = [f"{coordinate} {name!r} is not measured at {some(sites)}" for name, sites in lacking.items()]
     if not parts:
-        return ""
+        return found
     more = f" (and {len(parts) - SHOWN} more {coordinate}s)" if len(parts) > SHOWN else ""
     who = "it has" if sum(map(len, lacking.values())) == 1 else "they have"
-    return (
+    said = (
         f"{'; '.join(parts[:SHOWN])}{more}: {who} no say in it (weight zero). A site that says so, read(model, "
         "lacks=[...]), is not named."
     )
+    return [*found, Finding(said, NamesWarning)]
 
 
 def check_measured(models: Sequence[LocalModel], coordinate: str) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from modelweld.errors import InputError, NamesWarning, warn_user
+from modelweld.errors import DataWarning, Finding, InputError, announce
 from modelweld.inputs.feature_names import check_measured
 from modelweld.inputs.sets import local_models
 from modelweld.kinds.kind import Kind as Kind
@@ -78,15 +78,17 @@ def kind_of(models: Sequence[LocalModel]) -> Kind:
     return kind
 
 
-def name_doubts(kind: Kind, models: Sequence[LocalModel], arranged: Sequence[LocalModel]) -> tuple[str, ...]:
-    """Warn of what names leave open; the sentences. Features that no site has measured are refused."""
+def name_doubts(kind: Kind, models: Sequence[LocalModel], arranged: Sequence[LocalModel]) -> list[Finding]:
+    """What names leave open, and what is odd about data. Features that no site has measured are refused."""
     for coordinate in kind.may_lack(arranged):
         if coordinate in arranged[0].coordinates:
             check_measured(arranged, coordinate)
-    doubts = kind.doubts(models) if len(models) > 1 else ()
-    for doubt in doubts:
-        warn_user(doubt, NamesWarning)
-    return doubts
+    said = [
+        Finding(f": {doubt}", DataWarning, [model.site or str(j)])
+        for j, model in enumerate(models)
+        for doubt in model.facts.get("doubts", ())
+    ]
+    return [*said, *(kind.doubts(models, arranged) if len(models) > 1 else ())]
 
 
 def hows() -> dict[str, Mapping[str, str]]:
@@ -99,5 +101,5 @@ def align_again(given: Sequence[object]) -> list[LocalModel]:
     models = local_models(given)
     kind = kind_of(models)
     alike = kind.arrange(models)
-    name_doubts(kind, models, alike)
+    announce(name_doubts(kind, models, alike))
     return kind.weigh(alike) if any(model.variance for model in models) else alike

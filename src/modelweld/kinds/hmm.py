@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.core.values import Array, Index, Key
-from modelweld.errors import InputError
+from modelweld.errors import Finding, InputError, NamesWarning
 from modelweld.families import Counts, Family, Gaussian, Rates, Scatter
 from modelweld.fit.screening.swapped_columns import Totals, total_components
 from modelweld.inputs.local_model import LocalModel
@@ -172,10 +172,10 @@ class HMM(Kind):
         """Features of Gaussian states, unless these have parts."""
         return ("feature",) if all("means" in m.arrays and "part_means" not in m.arrays for m in models) else ()
 
-    def doubts(self, models: Sequence[LocalModel]) -> tuple[str, ...]:
+    def doubts(self, models: Sequence[LocalModel], arranged: Sequence[LocalModel]) -> list[Finding]:
         """Also codes without names."""
         unnamed = any(m.facts.get("named_symbols") is False for m in models)
-        return (*super().doubts(models), *([UNNAMED] if unnamed else []))
+        return super().doubts(models, arranged) + ([Finding(UNNAMED, NamesWarning)] if unnamed else [])
 
     def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """Standard errors for Gaussian states: nominal where no site has numbers, else by what frames are worth."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from modelweld.core.values import Array
-from modelweld.errors import InputError
+from modelweld.errors import Finding, InputError
 from modelweld.fit.screening.swapped_columns import Totals, total_values
 from modelweld.inputs.feature_names import spell_lacking
 from modelweld.inputs.local_model import LocalModel
@@ -77,11 +77,15 @@ class Kind:
         """The same models with the same arrays, aligned by name; refused if they do not describe the same things."""
         return check_models(self.harmonise(models), self.may_lack(models))
 
-    def doubts(self, models: Sequence[LocalModel]) -> tuple[str, ...]:
-        """What names leave open, to be warned of before models are arranged."""
+    def doubts(self, models: Sequence[LocalModel], arranged: Sequence[LocalModel]) -> list[Finding]:
+        """What names of models leave open, and what is odd about their data once they are arranged alike."""
         named = {coordinate for model in models for coordinate in model.coordinates}
-        found = (spell_lacking(models, coordinate) for coordinate in self.may_lack(models) if coordinate in named)
-        return tuple(sentence for sentence in found if sentence)
+        return [
+            finding
+            for coordinate in self.may_lack(models)
+            if coordinate in named
+            for finding in spell_lacking(models, coordinate)
+        ]
 
     def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """The same models, with standard errors where a kind can say how well values are known that sent none."""

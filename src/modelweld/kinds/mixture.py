@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array, Key
+from modelweld.errors import Finding
 from modelweld.families import Family, Gaussian
 from modelweld.fit.screening.swapped_columns import Totals, total_components
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.fused_parts import Ellipses, common_facts
 from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, truth
+from modelweld.kinds.mixture_columns import name_columns
 from modelweld.kinds.mixture_completion import merge_components, stack_components
 from modelweld.kinds.mixture_components import (
     count_bare,
@@ -125,6 +127,10 @@ class Mixture(Kind):
     def may_lack(self, models: Sequence[LocalModel]) -> tuple[str, ...]:
         """Features: what a site lacks is completed from those with whom it shares atoms."""
         return ("feature",)
+
+    def doubts(self, models: Sequence[LocalModel], arranged: Sequence[LocalModel]) -> list[Finding]:
+        """Also columns that are no measurements."""
+        return [*super().doubts(models, arranged), *name_columns(arranged)]
 
     def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """Standard errors for those who forgot how many points they have."""

@@ -13,7 +13,8 @@ from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_components import parameters
+from modelweld.kinds.mixture_components import diagonals, parameters
+from modelweld.libraries.own_rows import doubt_fit
 from modelweld.libraries.scaling import name_features
 
 FEWEST_POINTS = 1.0
@@ -45,8 +46,14 @@ def read_gaussian(
     """
     weights = np.asarray(model.weights_, dtype=np.float64)
     points = np.asarray(model.mean_precision_ - model.mean_precision_prior_) if _remembers(model) else None
+    means = np.asarray(model.means_, dtype=np.float64)
+    spreads = _spreads(np.asarray(model.covariances_, dtype=np.float64), model.covariance_type, means.shape)
+    doubts = list[str]()
     if X is not None:
-        numbers = np.asarray(model.predict_proba(X)).sum(axis=0)
+        shares = np.asarray(model.predict_proba(X))
+        numbers = shares.sum(axis=0)
+        if points is None and model.converged_:
+            doubts += doubt_fit(np.asarray(X), shares, weights, means, diagonals(spreads))
     elif counts is not None:
         numbers = np.asarray(counts, dtype=np.float64)
     elif n is None and points is not None:
@@ -55,8 +62,6 @@ def read_gaussian(
         numbers = weights * (1 if n is None else n)
     if numbers.shape != weights.shape:
         raise InputError(f"counts must be one number per component, {len(weights)}; found shape {numbers.shape}.")
-    means = np.asarray(model.means_, dtype=np.float64)
-    spreads = _spreads(np.asarray(model.covariances_, dtype=np.float64), model.covariance_type, means.shape)
     used = np.ones(len(weights), dtype=bool) if points is None else points >= min(FEWEST_POINTS, points.max())
     return mixture(
         means[used],
@@ -64,6 +69,7 @@ def read_gaussian(
         numbers[used],
         counted=points is not None or not (n is None and counts is None and X is None),
         features=features,
+        facts={"doubts": doubts} if doubts else {},
     )
 
 

@@ -7,13 +7,14 @@ from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
-from modelweld.errors import InputError
+from modelweld.errors import DataWarning, Finding, InputError, warn_user
 from modelweld.inputs.feature_names import with_lacking, with_units
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import as_model, check_centres, is_plain, take_columns
 from modelweld.kinds import kind_of
 from modelweld.libraries.known_classes import KNOWN, Adapter, function_of
 from modelweld.libraries.labelled_rows import summarise_groups
+from modelweld.libraries.own_rows import doubt_columns
 from modelweld.libraries.refusals import explain, refuse
 from modelweld.libraries.scaling import unscale
 
@@ -125,7 +126,11 @@ def _read_fitted(model: object, site: str, features: Sequence[str] | None, facts
         if said := explain(wrong, model, adapter, site):
             raise InputError(said) from wrong
         raise
-    about = {"class": adapter.name, "version": adapter.version}
+    about: dict[str, object] = {"class": adapter.name, "version": adapter.version}
+    doubts = [*local.facts.get("doubts", ()), *doubt_columns(facts.get("X"), local.coordinates.get("feature"))]
+    for doubt in doubts:
+        warn_user(Finding(f": {doubt}", DataWarning, [site or adapter.name]), DataWarning)
+        about["doubts"] = doubts
     return local.with_(site=site or local.site, facts={**local.facts, **about})
 
 

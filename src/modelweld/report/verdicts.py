@@ -7,7 +7,6 @@ What to look at first: why values were excluded, then sites that stand out, thos
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Index, group_of_values
-from modelweld.errors import SHOWN, InputError
+from modelweld.errors import SHOWN, InputError, sites_named
 from modelweld.report.text import LEVEL, MOST_PAIRS, NAMED, NOTED, Content, exact, round_digits, several
 from modelweld.results.diagnostics.merge_value import MergeVerdict
 from modelweld.results.diagnostics.notes import excluded, fragments
@@ -254,28 +253,6 @@ def list_aside(fusion: Fusion, name: str, matching: Matching) -> Content:
         "fragments": [one.sentence for one in single[:NOTED]],
         "pieces_number": len(single),
     }
-
-
-QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-"""A name as `repr` writes it."""
-
-SITES_NAMED = re.compile(rf"\bsites? ((?:(?:{QUOTED})(?: of shard \d+| \d+)?(?:, | and | or )?)+)")
-"""How all sentences name sites: "site 'a'", "sites 'a', 'b' and 'c'", of a shard or with a number after each."""
-
-
-def sites_named(text: str, quoted: dict[str, str]) -> list[str]:
-    r"""Sites that a sentence names; `quoted` has all names by how they are written.
-
-    Examples
-    --------
-    >>> quoted = {repr(site): site for site in ("north", "south", "O'Hara", "age")}
-    >>> sites_named("site 'north' or 'south': 'age' is about 100 times larger.", quoted)
-    ['north', 'south']
-    >>> sites_named("sites \"O'Hara\", 'west' and 'north' sent the same values.", quoted)
-    ["O'Hara", 'north']
-    """
-    found = (name for part in SITES_NAMED.findall(text) for name in re.findall(QUOTED, part))
-    return list(dict.fromkeys(quoted[name] for name in found if name in quoted))
 
 
 def rank_alerts(

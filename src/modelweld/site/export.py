@@ -42,6 +42,7 @@ FACTS = {
     "noisy": "which arrays have noise",
     "dropped": "which tables lost small cells",
     "labels": "labels of the classes, or names of the groups",
+    "doubts": "what was found odd about it",
     "activation": "the activation between layers",
     "documents": "the number of documents",
     "n_trials": "the number of trials",

@@ -10,7 +10,7 @@ import numpy as np
 
 from modelweld.core.board import Board
 from modelweld.core.values import Array
-from modelweld.errors import InputError
+from modelweld.errors import InputError, sites_named
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION, Flags
 from modelweld.fit.search.leave_one_out import Without, leave_out
 from modelweld.fit.search.parts import Parts
@@ -63,6 +63,8 @@ class SiteDiagnostics:
         Root mean square move of the others' atoms when it is left out, in noise deviations.
     warning : str
         One sentence for people; empty if there is nothing to say.
+    findings : tuple of str
+        All that is said of it: what was found before and during the fit, as it was warned of, and the warning.
     judged : bool
         Whether there are enough sites to warn of any: no warning says nothing if not.
     """
@@ -77,9 +79,10 @@ class SiteDiagnostics:
     influence: float
     warning: str
     judged: bool
+    findings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        said = self.warning or ("nothing stands out" if self.judged else "too few sites to judge")
+        said = " ".join(self.findings) or ("nothing stands out" if self.judged else "too few sites to judge")
         shared = f"{self.parameters - self.unshared} of {self.parameters} shared"
         return f"<SiteDiagnostics of {self.site!r}: {shared}; {said}>"
 
@@ -122,7 +125,7 @@ def diagnose(fit: FitResult, set_name: str | None = None, *, rate: float = FALSE
     once = fit.drop_duplicates()
     if once is not fit:
         found, of = diagnose(once, name, rate=rate), sources_of(fit, once, name).sites
-        return [found[i].rename(site) for site, i in zip(fit.sites, of.tolist(), strict=True)]
+        return _add_findings(fit, name, [found[i].rename(site) for site, i in zip(fit.sites, of.tolist(), strict=True)])
     measured = _measure(fit.parts(name), len(fit.sites))
     surprise = _robust_z(measured.score, measured.parameters > 0)
     judged = bool(np.count_nonzero(measured.parameters) >= FEWEST_SITES_TO_COMPARE)
@@ -130,7 +133,7 @@ def diagnose(fit: FitResult, set_name: str | None = None, *, rate: float = FALSE
     if judged:
         dimensions = _dimensions(fit, name, shiftable_arrays(fit.parts(name)))
         warnings = warn_of_sites(measured, surprise, fit.sites, dimensions, rate)
-    return [
+    found = [
         SiteDiagnostics(
             site=site,
             parameters=int(measured.parameters[j]),
@@ -145,6 +148,17 @@ def diagnose(fit: FitResult, set_name: str | None = None, *, rate: float = FALSE
         )
         for j, site in enumerate(fit.sites)
     ]
+    return _add_findings(fit, name, found)
+
+
+def _add_findings(fit: FitResult, name: str, found: Sequence[SiteDiagnostics]) -> list[SiteDiagnostics]:
+    """What the matching has to say of each site, before its warning."""
+    quoted = {repr(site): site for site in fit.sites}
+    said: dict[str, list[str]] = {site: [] for site in fit.sites}
+    for reason in fit.matchings[name].reasons:
+        for site in sites_named(reason, quoted):
+            said[site].append(reason)
+    return [replace(d, findings=(*said[d.site], *filter(None, [d.warning]))) for d in found]
 
 
 def _measure(parts: Parts, J: int) -> Measured:

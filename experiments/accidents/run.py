@@ -1,0 +1,211 @@
+"""Accidents of first contact: is the site named at which one happened, and are clean fusions left in peace?
+
+    python experiments/accidents/run.py [--seeds 3] [--first 9000] [--smoke] [--out experiments/accidents]
+
+Five real tables are dealt to sites, every one of which fits a Gaussian mixture (three diagonal components) to rows with
+named columns and reads it with its data, as a newcomer does: ``read(model, X=X)``, ``fuse(models)``. Then one accident
+happens, at one site or at all. *Named* is whether warnings or `fusion.diagnosis.sites()` name the guilty site (where it
+happens at all sites: whether a warning says what it is); *innocent*, whether they name another; *silent*, whether
+nothing is said at all. README.md has the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import datasets
+from sklearn.mixture import GaussianMixture
+
+import modelweld
+from modelweld.demo.hospitals import HOSPITALS, NAMES, load_hospital
+from modelweld.errors import sites_named
+
+Table = NDArray[np.float64]
+SITES = {"wine": 4, "breast cancer": 6, "diabetes": 8, "iris": 3}
+FEATURES = 6
+"""Columns of each table, drawn at random: what people fuse has few."""
+
+
+class Sites(NamedTuple):
+    """Rows of every site, with names of their columns; `given` are the rows that sites give with their models."""
+
+    rows: list[Table]
+    names: list[list[str]]
+    given: list[Table] | None = None
+
+
+class Accident(NamedTuple):
+    """What happens to sites at site j and feature d, and what a warning says where all sites are guilty."""
+
+    happen: Callable[[Sites, int, int, np.random.Generator], Sites]
+    said: str = ""
+
+
+def at_one(change: Callable[[Table, int, np.random.Generator], Table]) -> Accident:
+    """A change of one site's rows."""
+
+    def happen(sites: Sites, j: int, d: int, rng: np.random.Generator) -> Sites:
+        rows = [X.copy() for X in sites.rows]
+        rows[j] = change(rows[j], d, rng)
+        return sites._replace(rows=rows)
+
+    return Accident(happen)
+
+
+def set_column(value: Callable[[Table, NDArray[np.bool_]], object], share: float = 1.0) -> Accident:
+    """Other values in a share of one site's rows."""
+
+    def change(X: Table, d: int, rng: np.random.Generator) -> Table:
+        chosen = rng.random(len(X)) < share
+        X[chosen, d] = np.broadcast_to(np.asarray(value(X[:, d], chosen)), len(X))[chosen]
+        return X
+
+    return at_one(change)
+
+
+def add_number(sites: Sites, everywhere: bool, j: int) -> Sites:
+    """A running number as a further column, at site j or at all."""
+    own = [everywhere or i == j for i in range(len(sites.rows))]
+    rows = [
+        np.column_stack([X, np.arange(1.0, len(X) + 1)]) if has else X for X, has in zip(sites.rows, own, strict=True)
+    ]
+    return Sites(rows, [[*names, "patient"] if has else names for names, has in zip(sites.names, own, strict=True)])
+
+
+def code_sex(sites: Sites, j: int, rng: np.random.Generator, first: float) -> Sites:
+    """A column of two codes, which are 0 and 1 but at site j."""
+    rows = [
+        np.column_stack([X, rng.integers(0, 2, len(X)) + (first if i == j else 0.0)]) for i, X in enumerate(sites.rows)
+    ]
+    return Sites(rows, [[*names, "sex"] for names in sites.names])
+
+
+def standardise(X: Table) -> Table:
+    """Mean zero and deviation one in every column."""
+    return (X - X.mean(0)) / X.std(0)
+
+
+def repeat_rows(sites: Sites, j: int, rng: np.random.Generator) -> Sites:
+    """A further site with nine tenths of another's rows."""
+    X = sites.rows[j]
+    return Sites([*sites.rows, X[rng.permutation(len(X))[: int(0.9 * len(X))]]], [*sites.names, sites.names[0]])
+
+
+ACCIDENTS = {
+    "one column x 1000": set_column(lambda x, _: 1000 * x),
+    "one column x 10": set_column(lambda x, _: 10 * x),
+    "one column x 4": set_column(lambda x, _: 4 * x),
+    "one column x 2.2": set_column(lambda x, _: 2.2 * x),
+    "one column with its sign turned": set_column(lambda x, _: -x),
+    "one site standardised": at_one(lambda X, *_: standardise(X)),
+    "all sites standardised apart": Accident(
+        lambda s, *_: s._replace(rows=[standardise(X) for X in s.rows]), "standardised"
+    ),
+    "missing values coded -999": set_column(lambda *_: -999.0, 0.2),
+    "missing values coded 0": set_column(lambda *_: 0.0, 0.2),
+    "missing values set to the mean": set_column(lambda x, chosen: x[~chosen].mean(), 0.2),
+    "sex 1 / 2 for 0 / 1": Accident(lambda s, j, _, rng: code_sex(s, j, rng, 1.0)),
+    "running number, one site": Accident(lambda s, j, *_: add_number(s, False, j)),
+    "running number, all sites": Accident(lambda s, j, *_: add_number(s, True, j), "'patient'"),
+    "X= of another site": Accident(
+        lambda s, j, *_: s._replace(
+            given=[s.rows[(j + 1) % len(s.rows)] if i == j else X for i, X in enumerate(s.rows)]
+        )
+    ),
+    "nine tenths of the rows again": Accident(lambda s, j, _, rng: repeat_rows(s, j, rng)),
+}
+
+
+def deal(seed: int, smoke: bool) -> Iterator[tuple[str, Sites, np.random.Generator]]:
+    """Every table, dealt to sites; the four hospitals are sites already, of which four fifths of the rows are drawn."""
+    loaders = {
+        "wine": datasets.load_wine,
+        "breast cancer": datasets.load_breast_cancer,
+        "diabetes": lambda: datasets.load_diabetes(scaled=False),
+        "iris": datasets.load_iris,
+    }
+    for number, name in enumerate(["wine"] if smoke else loaders):
+        rng, table = np.random.default_rng([seed, number]), loaders[name]()
+        chosen = rng.permutation(table.data.shape[1])[:FEATURES]
+        parts = np.array_split(rng.permutation(len(table.data)), SITES[name])
+        X, names = table.data[:, chosen].astype(float), [str(table.feature_names[d]) for d in chosen]
+        yield name, Sites([X[rows] for rows in parts], [names] * len(parts)), rng
+    if not smoke:
+        rng, measured = np.random.default_rng([seed, len(loaders)]), [0, 1, 3, 4]  # what all four have measured
+        tables = [load_hospital(hospital)[0][:, measured] for hospital in HOSPITALS]
+        rows = [X[np.isfinite(X).all(1) & (rng.random(len(X)) < 0.8)] for X in tables]
+        yield "heart", Sites(rows, [[list(NAMES)[d] for d in measured]] * len(rows)), rng
+
+
+def listen(sites: Sites) -> tuple[set[int], str]:
+    """Sites that are named by warnings of the library or by `diagnose`, and all that is said."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        models = {}
+        for j, (X, names, given) in enumerate(zip(sites.rows, sites.names, sites.given or sites.rows, strict=True)):
+            fitted = GaussianMixture(3, covariance_type="diag", random_state=0).fit(X)
+            models[f"site {j}"] = modelweld.read(fitted, X=given, features=names, site=f"site {j}")
+        fusion = modelweld.fuse(models)
+        said = [str(w.message) for w in caught if issubclass(w.category, modelweld.ModelweldWarning)]
+    said += [finding for site in fusion.diagnosis.sites() for finding in site.findings]
+    quoted = {repr(name): name for name in models}
+    return {int(name.split()[1]) for text in said for name in sites_named(text, quoted)}, "\n".join(said)
+
+
+def measure(name: str, sites: Sites, rng: np.random.Generator, cells: dict[str, dict[str, list[bool]]]) -> None:
+    """Fuse clean sites, and again after every accident."""
+    named, said = listen(sites)
+    cells["clean"]["silent"].append(not said)
+    cells["clean"]["innocent"].append(bool(named))
+    print(f"{name}: clean: {said or 'nothing is said'}", file=sys.stderr)
+    for accident, (happen, all_of_them) in ACCIDENTS.items():
+        j, d = int(rng.integers(len(sites.rows))), int(rng.integers(sites.rows[0].shape[1]))
+        spoilt = happen(sites, j, d, rng)
+        guilty = {j, len(sites.rows)} if len(spoilt.rows) > len(sites.rows) else {j}
+        named, said = listen(spoilt)
+        found = all_of_them in said if all_of_them else bool(named & guilty)
+        cells[accident]["named"].append(found)
+        cells[accident]["innocent"].append(bool(named - guilty) and not all_of_them)
+        cells[accident]["silent"].append(not said)
+        print(
+            f"{name}: {accident}: {'named' if found else 'NOT NAMED'} (site {j}, {d}): {said[:300]!r}", file=sys.stderr
+        )
+
+
+COLUMNS = ("named", "silent", "innocent")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=9000, help="the first seed")
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path("reproduced"), help="where results.json is written")
+    asked = parser.parse_args()
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from provenance import keep
+
+    cells: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for seed in range(asked.first, asked.first + (1 if asked.smoke else asked.seeds)):
+        for name, sites, rng in deal(seed, asked.smoke):
+            measure(name, sites, rng, cells)
+    print(f"| | {' | '.join(COLUMNS)} |\n|---|{'---|' * len(COLUMNS)}")
+    for accident, record in cells.items():
+        shown = [f"{sum(record[c])} of {len(record[c])}" if record[c] else "" for c in COLUMNS]
+        print(f"| {accident} | {' | '.join(shown)} |")
+    if not asked.smoke:
+        counts = {cell: {c: [sum(x), len(x)] for c, x in record.items()} for cell, record in cells.items()}
+        keep(asked.out / "results.json", {"cells": counts}, {"seeds": asked.seeds, "first": asked.first})
+
+
+if __name__ == "__main__":
+    main()
