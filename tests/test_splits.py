@@ -15,6 +15,7 @@ from modelweld.core.values import Stack, offsets_of
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.search.moves import Pairs, merge, merge_and_split, partings, split
 from modelweld.inputs.stacks import stack_arrays
+from modelweld.results.posterior.conditional import pool_board
 
 
 def doubled_board(seed, share=0.3, J=8, splits=None, prior=None, noise=0.3, width=0.0):
@@ -205,7 +206,7 @@ def test_pooled_fragments_are_one_value_where_nothing_else_is_asked(seed):
     board, truth = doubled_board(seed, splits=Fragments(), width=0.7)
     board.restore((truth.copy(), *board.state()[1:]))
     board.learn()
-    pooled, cell = board.pool()
+    pooled, cell = pool_board(board)
     np.testing.assert_allclose(pooled.estimates()[0], board.estimates()[0])
     np.testing.assert_array_equal(pooled.labels[cell], board.labels)
     np.testing.assert_array_equal(pooled.group[cell], board.group)

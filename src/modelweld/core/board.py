@@ -25,7 +25,7 @@ from modelweld.core.family import (
 )
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.tally import Held, Tally
-from modelweld.core.values import Array, Index, Stack, group_of_values, offsets_of
+from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.progress import track
 
 
@@ -78,7 +78,7 @@ class Board(Tally):
             may_repeat=fragments is not None,
             statistics=pooled[0].fragment_statistics(stacks[0]) if pooled else None,
         )
-        self._score_alone()
+        self.score_alone()
 
     def set_prior(self, prior: Prior, J: int) -> None:
         """Score with this prior, as one of J groups."""
@@ -102,28 +102,12 @@ class Board(Tally):
         other.fragments, other.may_repeat, other.statistics = None, False, None
         return other
 
-    def pool(self) -> tuple[Self, Index]:
-        """A board whose values are means of fragments, each group's of an atom it holds; where each value went.
-
-        The board itself where nothing is pooled. Which values are fragments of one is not in doubt on it.
-        """
-        if self.statistics is None:
-            return self, np.arange(len(self.labels))
-        other, K = copy(self), len(self.counts)
-        held, cell = np.unique(self.group * K + self.labels, return_inverse=True)
-        other.group, other.labels = held // K, held % K
-        other.offsets = offsets_of(np.bincount(other.group, minlength=len(self.sizes)))
-        other.stacks = [self.pooling.pool_stack(sum_by_atom(self.statistics, cell), other.offsets)]
-        other.sizes = other.stacks[0].sizes
-        other.fragments, other.may_repeat, other.statistics = None, False, None
-        other._make_rows()
-        other._score_alone()
-        return other, cell
-
-    def _make_rows(self) -> None:
+    def make_rows(self) -> None:
+        """Rows under the present hyperparameters."""
         self.rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(self.families, self.stacks, strict=True)]
 
-    def _score_alone(self) -> None:
+    def score_alone(self) -> None:
+        """Log evidence of each value by itself."""
         self.singletons = np.zeros(len(self.labels))
         for family, rows in zip(self.families, self.rows, strict=True):
             self.singletons += family.log_evidence(rows)
@@ -256,9 +240,9 @@ class Board(Tally):
             self._learn_family(*given) for given in zip(self.families, self.stacks, self.sums, strict=True)
         ]
         if self.rows_change:
-            self._make_rows()
+            self.make_rows()
             self.recount()
-        self._score_alone()
+        self.score_alone()
 
     def _learn_family(self, family: Family, stack: Stack, sums: Array) -> Family:
         """Hyperparameters of a family given the matching: from means of fragments where these are pooled."""
@@ -297,6 +281,6 @@ class Board(Tally):
         self.labels, self.families, prior, self.fragments = state
         self.set_prior(prior, len(self.sizes))
         if self.rows_change:
-            self._make_rows()
+            self.make_rows()
         self.recount()
-        self._score_alone()
+        self.score_alone()

@@ -191,13 +191,7 @@ class Matching:
         return held
 
 
-def make_matching(
-    board: AnyBoard,
-    progress: Run,
-    names: Sequence[Key],
-    order: Index,
-    offsets: Index,
-) -> Matching:
+def make_matching(board: AnyBoard, progress: Run, names: Sequence[Key], order: Index, offsets: Index) -> Matching:
     """The board's matching; value i of the board is value ``order[i]`` as it was given."""
     values = board.estimates()
     number = by_count(board.counts, values[0])

@@ -12,15 +12,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import (
-    ChecksValues,
-    HasHyperprior,
-    HasPlaces,
-    Pools,
-    ValueLearner,
-    Variances,
-    with_fields,
-)
+from modelweld.core.family import ChecksValues, HasHyperprior, HasPlaces, Pools, ValueLearner, Variances, with_fields
 from modelweld.core.gaussian import Gaussian as PaperGaussian
 from modelweld.core.gaussian import parts, score_unequal
 from modelweld.core.moments import Effects

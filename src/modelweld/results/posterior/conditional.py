@@ -15,16 +15,36 @@ of them and all values it integrates to one. A new site is taken to hold every a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from itertools import pairwise
 
 import numpy as np
 import scipy
 
 from modelweld.core.board import Board
-from modelweld.core.family import log_predictive
-from modelweld.core.values import Array, Index
+from modelweld.core.family import log_predictive, sum_by_atom
+from modelweld.core.values import Array, Index, offsets_of
 from modelweld.fit.search.leave_one_out import Without, leave_out
 from modelweld.results.posterior.assignment_marginals import assignment_marginals, marginals_of
+
+
+def pool_board(board: Board) -> tuple[Board, Index]:
+    """A board whose values are means of fragments, each group's of an atom it holds; where each value went.
+
+    The board itself where nothing is pooled. Which values are fragments of one is not in doubt on it.
+    """
+    if board.statistics is None:
+        return board, np.arange(len(board.labels))
+    other, K = copy(board), len(board.counts)
+    held, cell = np.unique(board.group * K + board.labels, return_inverse=True)
+    other.group, other.labels = held // K, held % K
+    other.offsets = offsets_of(np.bincount(other.group, minlength=len(board.sizes)))
+    other.stacks = [board.pooling.pool_stack(sum_by_atom(board.statistics, cell), other.offsets)]
+    other.sizes = other.stacks[0].sizes
+    other.fragments, other.may_repeat, other.statistics = None, False, None
+    other.make_rows()
+    other.score_alone()
+    return other, cell
 
 
 def conditional(board: Board, j: int) -> Array:
@@ -35,7 +55,7 @@ def conditional(board: Board, j: int) -> Array:
     that holds an atom in several is judged one value at a time, given its others. *Conditional*: see
     `modelweld.Fusion.confidence` for what that leaves out.
     """
-    pooled, cell = board.pool()
+    pooled, cell = pool_board(board)
     group = pooled.values_of(j)
     judged = _judge_singletons(pooled, group) if _in_fragments(pooled, group) else [group]
     found = np.concatenate([assignment_marginals(_scores_of(pooled, values, group)) for values in judged])
@@ -79,7 +99,7 @@ def _scores_of(board: Board, judged: slice, group: slice) -> Array:
 
 def confidences(board: Board) -> list[Array]:
     """Conditional probabilities (L_j,) of the atoms that the values of each group were given."""
-    (board, cell), offsets = board.pool(), board.offsets
+    (board, cell), offsets = pool_board(board), board.offsets
     J, K = len(board.sizes), len(board.counts)
     out = leave_out(board, 0, J)
     alone = np.bincount(out.where, minlength=len(out.atoms))[out.where] == 1

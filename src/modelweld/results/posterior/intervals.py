@@ -18,6 +18,7 @@ from modelweld.families.capabilities import Drawable, draw_atoms
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.notebook import decimals_of, html_table, spell
+from modelweld.results.posterior.conditional import pool_board
 from modelweld.results.posterior.confidence import NO_PARTNER, partners
 from modelweld.results.posterior.drawn_fusions import board_of_draw
 from modelweld.results.posterior.draws import Posterior
@@ -195,7 +196,7 @@ def site_intervals(board: Board, posterior: Posterior, j: int, level: float) -> 
         )
     rng, values, draws = np.random.default_rng(0), board.values_of(j), []
     for draw in each_draw(board, posterior):
-        pooled, cell = draw.pool()
+        pooled, cell = pool_board(draw)
         rows, at = pooled.values_of(j), cell[values]
         mean, variance = true_values(pooled, rows)
         drawn = mean + np.sqrt(variance) * rng.standard_normal(mean.shape)

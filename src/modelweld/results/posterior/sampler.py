@@ -20,6 +20,7 @@ from modelweld.errors import InputError
 from modelweld.progress import track
 from modelweld.results.posterior.compiled_evidences import compiled_evidence
 from modelweld.results.posterior.compiled_sweep import PER_PAIR, Given, Moving, at_start, sweeps
+from modelweld.results.posterior.conditional import pool_board
 from modelweld.results.posterior.draws import DISAGREE, FEWEST_DRAWS, MERGE, MOVES, SPLIT, VALUE, Posterior
 
 SWEEPS = 2
@@ -52,7 +53,7 @@ def sample(
     check_lengths(draws, chains)
     N, fitted = len(board.labels), np.arange(len(board.labels)) if kept is None else np.flatnonzero(kept)
     part = board if len(fitted) == N else _take(board, fitted)
-    make, (pooled, cell) = Chain if chain_of is None else chain_of, part.pool()
+    make, (pooled, cell) = Chain if chain_of is None else chain_of, pool_board(part)
     contrasts = 0.0 if pooled is part else part.objective() - pooled.objective()
     runs = [make(pooled, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(chains)]
     for number, chain in enumerate(runs):
