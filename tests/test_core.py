@@ -28,7 +28,7 @@ class OnlyTheCore(MetaPathFinder):
 sys.meta_path.insert(0, OnlyTheCore())
 from modelweld.core.gaussian import Gaussian
 from modelweld.core.match import fit
-from modelweld.core.prior import BetaBernoulli
+from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.values import SetValues, Stack, offsets_of
 
 groups = [np.array(group) for group in json.load(sys.stdin)]

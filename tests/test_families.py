@@ -17,8 +17,8 @@ from modelweld.core.family import (
     subtract_evidence,
     unite,
 )
-from modelweld.core.signs import upright
 from modelweld.families.capabilities import Drawable
+from modelweld.families.math.signs import upright
 
 CASES = collected()
 

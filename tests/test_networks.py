@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from modelweld import InputError, fuse, read
-from modelweld.core.prior import BetaBernoulli
+from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
 from modelweld.kinds.network import DRAWS, HOWS, draw_inputs, network, outputs, shares

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from modelweld import Gaussian, LocalModel, Search, fuse
+from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.board import Board
-from modelweld.core.prior import BetaBernoulli, Fragments
+from modelweld.core.prior import Fragments
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import OversplitWarning
 from modelweld.fit.search import split_rules as rules

@@ -12,9 +12,9 @@ from sklearn.mixture import GaussianMixture
 
 import modelweld
 from modelweld import SiteEffectWarning, fuse
+from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.match import Plan
 from modelweld.core.matching import SiteEffects
-from modelweld.core.prior import BetaBernoulli
 from modelweld.fit.effects.effect_starts import scaled_starts, totals_of, unit_start
 from modelweld.fit.effects.equations import Design
 from modelweld.fit.effects.search import Problem, find_site_effects

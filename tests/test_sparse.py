@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import modelweld
 from cases.directions import about, unit
 from modelweld.core.algorithm1 import NEW, best_assignment
+from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.board import Board
-from modelweld.core.prior import BetaBernoulli
 from modelweld.families.directions import Directions
 from modelweld.fit.engines import choice
 from modelweld.fit.engines.sparse_board import Scored, SparseBoard, assign

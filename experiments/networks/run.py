@@ -15,7 +15,7 @@ from others import averaged, matched_weights, posterior_means, probabilities, un
 from sites import Setting, drawn, trained
 
 from modelweld import fuse, read
-from modelweld.core.prior import BetaBernoulli
+from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
 from modelweld.fusion import Fusion

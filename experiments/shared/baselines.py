@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.prior import BetaBernoulli
+from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.values import Array, Index, Key, offsets_of
 from modelweld.errors import InputError
 from modelweld.families import Family

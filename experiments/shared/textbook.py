@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.beta_bernoulli import AUTHORS_LARGEST_COUNT, AUTHORS_MOST_ATOMS, BetaBernoulli
 from modelweld.core.family import sum_by_atom
-from modelweld.core.prior import AUTHORS_LARGEST_COUNT, AUTHORS_MOST_ATOMS, BetaBernoulli
 from modelweld.core.values import Array, Index, Key
 from modelweld.families import Family, Gaussian
 from modelweld.fusion import Fusion

@@ -32,7 +32,8 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
     from modelweld.inputs.local_model import LocalModel as LocalModel
     from modelweld.libraries import adapters as adapters, read as read
     from modelweld.core.matching import Matching as Matching
-    from modelweld.core.prior import BetaBernoulli as BetaBernoulli, Prior as Prior
+    from modelweld.core.beta_bernoulli import BetaBernoulli as BetaBernoulli
+    from modelweld.core.prior import Prior as Prior
     from modelweld.fit.priors.birth_death import BirthDeath as BirthDeath
     from modelweld.fit.priors.spectrum import Spectrum as Spectrum
     from modelweld.request import Search as Search
@@ -61,7 +62,8 @@ HOMES = {
     "inputs.local_model": ("LocalModel",),
     "libraries": ("adapters", "read"),
     "core.matching": ("Matching",),
-    "core.prior": ("BetaBernoulli", "Prior"),
+    "core.beta_bernoulli": ("BetaBernoulli",),
+    "core.prior": ("Prior",),
     "fit.priors.birth_death": ("BirthDeath",),
     "fit.priors.spectrum": ("Spectrum",),
     "request": ("Search",),

@@ -6,14 +6,16 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from modelweld.array_stage import match_arrays
 from modelweld.core.match import Auto, Effort
 from modelweld.core.prior import Prior
-from modelweld.errors import InputError, first_repeated
+from modelweld.errors import InputError, announce, first_repeated
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import is_plain, set_times, take_names
@@ -23,7 +25,7 @@ from modelweld.libraries.refusals import is_state, remedy
 from modelweld.progress import Progress, progress_to
 from modelweld.request import Preset, Request, Screens, Search
 from modelweld.results.fit_result import FitResult, Recipe
-from modelweld.stages import ARRAY_STAGES, MODEL_STAGES, Job
+from modelweld.stages import MODEL_STAGES, Job
 from modelweld.threads import blas_threads, processors, useful_threads
 
 
@@ -116,10 +118,13 @@ def _fuse_received(asked: Request, given: Sequence[Any], names: Sequence[str]) -
     models = any(issubclass(sent, LocalModel) for sent in set(map(type, given)))
     with blas_threads(1 if processors(n_jobs) == 1 else useful_threads(n_jobs, max(map(_numbers, given)))):
         job = Job(given, list(names), families, plan, np.random.default_rng(asked.seed))
-        for stage in MODEL_STAGES if models else ARRAY_STAGES:
+        for stage in MODEL_STAGES if models else (match_arrays,):
             job = stage(job)
-    recipe = Recipe(given, partial(_fuse_received, asked))
-    return FitResult(job.sites, list(names), job.matchings_with_reasons(), asked.spell(), recipe)
+    reasons = [*job.reasons, *(reason for matching in job.matchings.values() for reason in matching.reasons)]
+    if reasons:
+        announce(reasons)
+    matchings = {name: replace(m, reasons=(*job.reasons, *m.reasons)) for name, m in job.matchings.items()}
+    return FitResult(job.sites, list(names), matchings, asked.spell(), Recipe(given, partial(_fuse_received, asked)))
 
 
 def _numbers(model: Any) -> int:

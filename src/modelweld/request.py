@@ -6,8 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.match import MOST_SWEEPS, Auto, Effort, EngineName, Plan
-from modelweld.core.prior import BetaBernoulli, Prior
+from modelweld.core.prior import Prior
 from modelweld.errors import InputError
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.static_matcher import PRESET

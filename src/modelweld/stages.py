@@ -13,19 +13,15 @@ from modelweld.core.family import has_places
 from modelweld.core.match import Plan
 from modelweld.core.matching import Matching
 from modelweld.core.values import arrays_of
-from modelweld.errors import InputError, OutOfRangeError, announce
-from modelweld.families import Family, Gaussian
-from modelweld.fit.effects.effect_starts import scaled_starts, totals_of
-from modelweld.fit.effects.search import find_site_effects, may_differ
+from modelweld.families import Family
 from modelweld.fit.effects.words import describe_effects
 from modelweld.fit.screening.clipping import clip_spreads, clip_weights
 from modelweld.fit.screening.shared_rows import name_shared_rows
-from modelweld.fit.screening.swapped_columns import name_swapped, total_stack
+from modelweld.fit.screening.swapped_columns import name_swapped
 from modelweld.fit.static_matcher import match
-from modelweld.inputs.local_model import LocalModel, check_finite
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import times_of
 from modelweld.inputs.sets import Families, check_units, columns_of, families_by_set, local_models, stack_of
-from modelweld.inputs.stacks import stack_arrays
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.kinds.kind import Kind
 from modelweld.kinds.site_effects import correct_sites, estimate_effects
@@ -52,14 +48,6 @@ class Job:
     def say(self, *reasons: str) -> Job:
         """The job with something more that users are told."""
         return replace(self, reasons=(*self.reasons, *reasons)) if reasons else self
-
-    def matchings_with_reasons(self) -> dict[str, Matching]:
-        """What was found, set by set, with what is said of sites before what is said of values; all is announced."""
-        found = {name: replace(m, reasons=(*self.reasons, *m.reasons)) for name, m in self.matchings.items()}
-        reasons = [*self.reasons, *(reason for m in self.matchings.values() for reason in m.reasons)]
-        if reasons:
-            announce(reasons)
-        return found
 
 
 Stage = Callable[[Job], Job]
@@ -95,10 +83,10 @@ def compare_columns(job: Job) -> Job:
     if _has_times(job):  # a group that comes later is no other order
         return job
     names = job.sites[0].coordinates.get("feature")
-    return _without_effects(job, name_swapped([_kind(job).totals(model) for model in job.sites], names, job.names))
+    return without_effects(job, name_swapped([_kind(job).totals(model) for model in job.sites], names, job.names))
 
 
-def _without_effects(job: Job, swapped: Sequence[str]) -> Job:
+def without_effects(job: Job, swapped: Sequence[str]) -> Job:
     """The job with what is said of columns in another order; their order comes first, what sites differ by later."""
     return replace(job, plan=replace(job.plan, site_effects=False)).say(*swapped) if swapped else job
 
@@ -145,33 +133,6 @@ def clip_widths(job: Job) -> Job:
     return replace(job, sites=bounded.sites).say(*bounded.reasons)
 
 
-def match_arrays(job: Job) -> Job:
-    """Plain arrays: one set, one array."""
-    family = Gaussian() if job.families is None else job.families
-    if not isinstance(family, Family):
-        raise InputError("plain arrays take one Family, not a mapping.")
-    stack = stack_arrays(job.sites)
-    try:
-        matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
-    except OutOfRangeError:
-        for j, array in enumerate(job.sites):  # the fast look at all values said no; say where
-            check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
-        raise
-    if job.plan.outliers and has_places(family):
-        job = _without_effects(job, name_swapped(total_stack(stack), None, job.names))
-    effects = None
-    if job.plan.looks_for_effects and may_differ(stack, family, job.plan):
-        effects = find_site_effects(stack, family, matching, job.plan, scaled_starts(*totals_of(stack)))
-    if effects is None:
-        return replace(job, matchings={"atom": matching})
-    stack = effects.correct(stack)
-    matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
-    features = [f"dimension {d}" for d in range(stack.values.shape[1])]
-    job = replace(job, sites=np.split(stack.values, stack.offsets[1:-1]))
-    job = replace(job, matchings={"atom": replace(matching, effects=effects)})
-    return job.say(*describe_effects(effects, job.names, features))
-
-
 def _has_times(job: Job) -> bool:
     return any(model.time is not None for model in job.sites)
 
@@ -182,4 +143,3 @@ def _kind(job: Job) -> Kind:
 
 
 MODEL_STAGES: tuple[Stage, ...] = (align, compare_columns, match_models, clip_widths)
-ARRAY_STAGES: tuple[Stage, ...] = (match_arrays,)

@@ -14,7 +14,6 @@ from typing import ClassVar, NamedTuple, Self, TypeGuard, TypeVar
 import numpy as np
 import scipy
 
-from modelweld.core.signs import orient
 from modelweld.core.values import Array, Index, Stack
 
 Some = TypeVar("Some", bound="Family")
@@ -192,6 +191,10 @@ class Signless(Capability):
 
     def canonical_sign(self, stack: Stack) -> Stack:
         """The same values, each with the sign in which it is matched."""
+        raise NotImplementedError
+
+    def gather(self, rows: Array, labels: Index, K: int) -> tuple[Array, Array]:
+        """Rows (N, k) turned to agree with those of the same label, and their sums (K, k)."""
         raise NotImplementedError
 
     def agreement(self, stack: Stack, atoms: Array) -> Array:
@@ -420,5 +423,5 @@ def sum_by_atom(rows: Array, labels: Index, K: int | None = None) -> Array:
 def gather(family: Family, rows: Array, labels: Index, K: int) -> tuple[Array, Array]:
     """Rows (N, k) as they stand in their atoms, and their sums (K, k): turned to agree where values have no sign."""
     if isinstance(family, Signless) and family.is_signless:
-        return orient(family.align_sign, rows, labels, K)
+        return family.gather(rows, labels, K)
     return rows, sum_by_atom(rows, labels, K)

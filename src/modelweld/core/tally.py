@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import NamedTuple, Self, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -127,17 +127,13 @@ class Tally:
         groups = int(self.group.max(initial=0)) + 1
         return np.asarray(np.unique(self.labels * groups + self.group, return_counts=True)[1])
 
-    def copy(self) -> Self:
+    def tally(self) -> Tally:
         """Another tally of the same values, to be moved apart from this one."""
         other = copy.copy(self)
         other.labels, other.counts = self.labels.copy(), self.counts.copy()
         other.sums = [sums.copy() for sums in self.sums]
         other.rows = [rows.copy() if is_signless(f) else rows for f, rows in zip(self.families, self.rows, strict=True)]
         return other
-
-    def tally(self) -> Tally:
-        """As `copy`: what moves of whole atoms are tried on."""
-        return self.copy()
 
     def holders(self, atom: int) -> Index:
         """The groups that hold an atom."""

@@ -18,7 +18,6 @@ from modelweld.core.family import (
     ValueLearner,
     with_fields,
 )
-from modelweld.core.signs import LOG_2, upright
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import (
@@ -33,6 +32,7 @@ from modelweld.families.capabilities import (
 from modelweld.families.hyperparameters import check_choice, freeze_number, require
 from modelweld.families.math.bessel import COLUMNS, OwnTilts, even_tilts, weigh_tilts
 from modelweld.families.math.own_concentration import Mixed, contending
+from modelweld.families.math.signs import LOG_2, orient, upright
 from modelweld.families.math.sphere import (
     direction_of,
     direction_rows,
@@ -239,6 +239,10 @@ class Directions(
         turned = rows.copy()
         turned[..., first:] *= np.where(agreement < 0, -1.0, 1.0)[..., None]
         return turned
+
+    def gather(self, rows: Array, labels: Index, K: int) -> tuple[Array, Array]:
+        """Rows in turn face the sum of those before, then that of all others."""
+        return orient(self.align_sign, rows, labels, K)
 
     def canonical_sign(self, stack: Stack) -> Stack:
         """Axial values with their largest entries positive."""

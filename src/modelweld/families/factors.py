@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.family import Signless
 from modelweld.core.moments import Effects
-from modelweld.core.signs import LOG_2, mirror, upright
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Embeds, first_row
+from modelweld.families.math.signs import LOG_2, mirror, orient, upright
 from modelweld.families.math.start import Look
 from modelweld.families.real_values import Gaussian
 from modelweld.families.registry import register
@@ -41,7 +41,7 @@ class Factors(Signless, Embeds, Gaussian):
     Notes
     -----
     A row is that of `Gaussian`, measured from zero, and one number more: whether anything was seen. Signs are found
-    with the matching, by one objective (`modelweld.core.family`): the evidence of n values with the signs at
+    with the matching, by one objective (`modelweld.families.math.signs`): the evidence of n values with the signs at
     which it is highest, less (n - 1) log 2.
 
     Examples
@@ -112,6 +112,10 @@ class Factors(Signless, Embeds, Gaussian):
         stack, noise = stack.blind(), np.asarray(self.noise)
         weight = 1.0 if stack.weight is None else stack.weight
         return np.asarray((stack.values * atoms * weight / noise).sum(1))
+
+    def gather(self, rows: Array, labels: Index, K: int) -> tuple[Array, Array]:
+        """Rows in turn face the sum of those before, then that of all others."""
+        return orient(self.align_sign, rows, labels, K)
 
     def canonical_sign(self, stack: Stack) -> Stack:
         """Values with their largest entries positive."""

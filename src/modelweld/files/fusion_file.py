@@ -20,9 +20,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.family import Family, condition_on, find_misfit, log_predictive, sum_by_atom
 from modelweld.core.matching import Matching, SiteEffects
-from modelweld.core.prior import BetaBernoulli, Prior
+from modelweld.core.prior import Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of
 from modelweld.errors import InputError
 from modelweld.families import FAMILIES as FAMILIES

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.core.algorithm1 import Run, alternate
+from modelweld.core.algorithm1 import COMPILED, Run, alternate
 from modelweld.core.family import with_hyperprior
 from modelweld.core.match import MOST_SWEEPS
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.values import Index, SetValues, Stack
-from modelweld.fit.engines.choice import engine_of
-from modelweld.fit.engines.sweep_engines import Movable
+from modelweld.fit.engines.choice import is_sparse
+from modelweld.fit.engines.sweep_engines import Compiled, Engine, Movable, Reference, Sparse
 
 
 def refit(old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True) -> Matching:
@@ -40,3 +40,12 @@ def board_at(
     if from_scratch:
         families = [with_hyperprior(family, stack) for family, stack in zip(families, stacks, strict=True)]
     return engine.board(stacks, families, old.prior, old.splits, labels[order]), order
+
+
+def engine_of(old: Matching, stacks: Sequence[Stack]) -> Engine:
+    """The engine that made a matching, for these values."""
+    assert old.prior is not None
+    if old.engine == COMPILED:
+        return Compiled()
+    sparse = old.engine == "sparse" and is_sparse(stacks, list(old.families.values()), old.prior)
+    return Sparse() if sparse else Reference()

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.signs import upright
 from modelweld.core.values import Array, Key
 from modelweld.errors import InputError
 from modelweld.families import Directions, Family
+from modelweld.families.math.signs import upright
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.fused_parts import common_facts, keep_arrays
 from modelweld.kinds.kind import Facts, Kind, lay_out

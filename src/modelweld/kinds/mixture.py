@@ -32,7 +32,7 @@ from modelweld.kinds.mixture_components import (
     seen_counts,
     weight_pairs,
 )
-from modelweld.kinds.mixture_fusion import HOWS, default_how, fuse_components
+from modelweld.kinds.mixture_fusion import HOWS, count_names, default_how, fuse_components
 
 if TYPE_CHECKING:
     from modelweld.results.fit_result import FitResult
@@ -161,28 +161,12 @@ class Mixture(Kind):
 
     def words(self, fusion: FitResult, set_name: str) -> tuple[Array, Sequence[str]] | None:
         """What sites call their groups, by numbers of points, where names are no mere numbers."""
-        called = [
-            (int(atom), float(points), str(name))
-            for labels, model in zip(fusion.labels, fusion.models, strict=True)
-            for atom, points, name in zip(labels, parameters(model)[2], _names(model), strict=False)
-            if not str(name).isdigit()
-        ]
-        names = sorted({name for _, _, name in called})
-        found = np.zeros((len(fusion.counts), len(names)))
-        for atom, points, name in called:
-            found[atom, names.index(name)] += points
-        return (found, names) if names else None
+        return count_names(fusion)
 
     def picture(self, fusion: FitResult) -> Ellipses:
         """Components of atoms, merged by moments, beside all sites' own."""
         parts = stack_components(fusion)
         return Ellipses(merge_components(*parts, fusion.matching.stacked_labels), parts)
-
-
-def _names(model: LocalModel) -> Sequence[object]:
-    """What a site calls its components; nothing if it does not say."""
-    names = model.facts.get("labels")
-    return names if isinstance(names, (list, tuple)) else ()
 
 
 def _again(model: LocalModel, means: Array, spreads: Array, counts: Array, facts: Facts | None = None) -> LocalModel:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.mixture_completion import merge_components, squares, stack_components
-from modelweld.kinds.mixture_components import Components
+from modelweld.kinds.mixture_components import Components, parameters
 from modelweld.kinds.mixture_density import nearest, number_by_groups, order_like, warn_of_moved
 from modelweld.kinds.mixture_reduction import reduce_to, warn_of_price
 
@@ -93,3 +95,24 @@ def fuse_components(fusion: FitResult, how: str, K: int | None = None) -> Compon
         if K is None
         else merge_components(means, spreads, counts, reduce_to(means, spreads, counts, K))
     )
+
+
+def count_names(fusion: FitResult) -> tuple[Array, list[str]] | None:
+    """Points (atoms, names) of what sites call their groups, and these names; None if they are mere numbers."""
+    called = [
+        (int(atom), float(points), str(name))
+        for labels, model in zip(fusion.labels, fusion.models, strict=True)
+        for atom, points, name in zip(labels, parameters(model)[2], _names(model), strict=False)
+        if not str(name).isdigit()
+    ]
+    names = sorted({name for _, _, name in called})
+    found = np.zeros((len(fusion.counts), len(names)))
+    for atom, points, name in called:
+        found[atom, names.index(name)] += points
+    return (found, names) if names else None
+
+
+def _names(model: LocalModel) -> Sequence[object]:
+    """What a site calls its components; nothing if it does not say."""
+    names = model.facts.get("labels")
+    return names if isinstance(names, (list, tuple)) else ()

@@ -1,4 +1,7 @@
-"""How far a long job has come: algorithms report progress, to a callback if one is set; no result depends on it."""
+"""How far a long job has come: algorithms report progress, to a callback if one is set; no result depends on it.
+
+Internal: docs/public.md says what is not.
+"""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ import numpy as np
 import scipy
 
 import modelweld
+from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.matching import Matching
-from modelweld.core.prior import BetaBernoulli
 from modelweld.core.values import Array, Index, Key, arrays_of, group_of_values
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian

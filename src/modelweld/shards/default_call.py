@@ -27,10 +27,11 @@ from typing import Any
 import numpy as np
 
 from modelweld.core.algorithm1 import alternate
+from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.family import Conditional, Family, is_signless
 from modelweld.core.match import MOST_SWEEPS, Auto, Effort
 from modelweld.core.matching import by_count, ranks
-from modelweld.core.prior import BetaBernoulli, Fragments, Prior
+from modelweld.core.prior import Fragments, Prior
 from modelweld.errors import SHOWN, Finding, InputError, SmallShardWarning, announce, warn_user
 from modelweld.families import Gaussian
 from modelweld.families.capabilities import pool, row_fields_of

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from modelweld.core.algorithm1 import COMPILED
 from modelweld.core.family import Family
 from modelweld.core.match import Plan
-from modelweld.core.matching import Matching
 from modelweld.core.prior import Prior
 from modelweld.core.values import Stack
 from modelweld.errors import InputError
@@ -31,15 +29,6 @@ def engine_for(stacks: Sequence[Stack], families: Sequence[Family], prior: Prior
     if uses_compiled(stacks, families, plan):
         return Compiled()
     return Sparse() if plan.engine == "auto" and is_sparse(stacks, families, prior) else Reference()
-
-
-def engine_of(old: Matching, stacks: Sequence[Stack]) -> Engine:
-    """The engine that made a matching, for these values."""
-    assert old.prior is not None
-    if old.engine == COMPILED:
-        return Compiled()
-    sparse = old.engine == "sparse" and is_sparse(stacks, list(old.families.values()), old.prior)
-    return Sparse() if sparse else Reference()
 
 
 def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Plan) -> bool:

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from modelweld.core.values import Array, Index, Stack, block_size
+from modelweld.core.values import Array, Flags, Index, Stack, block_size
 from modelweld.fit.engines.choice import is_large
 
 FEWEST_SITES = 3
@@ -44,8 +43,6 @@ values are no news."""
 
 MAD_TO_DEVIATION = 1.4826
 """A Gaussian's standard deviation over its median absolute deviation, 1 / Phi^-1(3/4)."""
-
-Flags = NDArray[np.bool_]
 
 
 def blocks_of_sites(stack: Stack) -> Iterator[tuple[slice, Index]]:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.core.values import Index, Stack, group_of_values
+from modelweld.core.values import Flags, Index, Stack, group_of_values
 from modelweld.errors import Finding, OutlierWarning
-from modelweld.fit.screening.distances import GENEROUS, Distances, Flags, any_seen, measure_distances
+from modelweld.fit.screening.distances import GENEROUS, Distances, any_seen, measure_distances
 
 CHANCE = 0.05
 """Probability of a neighbour by chance above which it confirms nothing: it only has to hold back a whole site of

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import CLEAR, COMPILED, SMALLEST_RISE, Run, alternate, best_run
 from modelweld.core.board import Board
-from modelweld.core.family import Family, log_evidence_of_unions, log_predictive, sum_by_atom, unite
+from modelweld.core.family import log_evidence_of_unions, log_predictive, sum_by_atom, unite
 from modelweld.core.match import MOST_SWEEPS
 from modelweld.core.prior import Fragments
 from modelweld.core.tally import Tally
@@ -321,24 +321,7 @@ Rows = Callable[[Array, Array, slice], Array]
 """Rows of which the evidence is asked for, from those of all values and the atoms' sums, for some values."""
 
 
-class Members(Protocol):
-    """Atoms' members as rows, and what atoms are worth: what parting an atom asks for."""
-
-    families: list[Family]
-    rows: list[Array]
-    sums: list[Array]
-    singletons: Array
-    labels: Index
-    counts: Index
-
-    def objective_by_atom(self, labels: Index, slots: int) -> Array:
-        """What each atom adds to the objective when values are at these labels; zero where a slot is empty."""
-
-    def recount(self) -> None:
-        """Number the atoms without gaps and add everything again."""
-
-
-def split(board: Members) -> int:
+def split(board: Board) -> int:
     """Part atoms in two where that raises the objective; returns how many were parted."""
     K, size = len(board.counts), np.bincount(board.labels, minlength=len(board.counts))
     if not (size > 1).any():
@@ -358,7 +341,7 @@ def split(board: Members) -> int:
     return int(parted.sum())
 
 
-def partings(board: Members) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def partings(board: Board) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which values to part from the rest of their atom: the farthest alone; those nearer to the second end."""
     own = board.labels
 
@@ -387,7 +370,7 @@ def _least(x: Array, labels: Index) -> Index:
     return np.asarray(order[np.flatnonzero(np.diff(labels[order], prepend=-1))])
 
 
-def _evidence(board: Members, rows_of: Rows) -> Array:
+def _evidence(board: Board, rows_of: Rows) -> Array:
     """Log evidence (N,) of rows made of those of each value and of its atom's sums."""
     result = np.zeros(len(board.labels))
     for family, rows, sums in zip(board.families, board.rows, board.sums, strict=True):

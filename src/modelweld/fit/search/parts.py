@@ -35,7 +35,7 @@ class Parts:
     Examples
     --------
     >>> from modelweld.families import Gaussian
-    >>> from modelweld.core.prior import BetaBernoulli
+    >>> from modelweld.core.beta_bernoulli import BetaBernoulli
     >>> stack = Stack(np.array([[1.0], [5.0], [1.5]]), np.array([0, 2, 3]))
     >>> family = Gaussian(mean=0.0, noise=1.0, spread=9.0)
     >>> parts = Parts([stack], [family], BetaBernoulli(), None, np.array([0, 1, 0]), largest=1)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.core.board import Board
-from modelweld.core.values import Array
+from modelweld.core.values import Array, Flags
 from modelweld.errors import InputError, sites_named
-from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION, Flags
+from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION
 from modelweld.fit.search.leave_one_out import Without, leave_out
 from modelweld.fit.search.parts import Parts
 from modelweld.inputs.sets import columns_of

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.compilers import exact
+from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.board import Board
-from modelweld.core.prior import BetaBernoulli, Prior
+from modelweld.core.prior import Prior
 from modelweld.core.values import Array
 from modelweld.fit.priors.spectrum import BOUNDS, Spectrum
 

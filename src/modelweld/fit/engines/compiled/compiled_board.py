@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from modelweld.core.algorithm1 import COMPILED, NEW, State
+from modelweld.core.beta_bernoulli import AUTHORS_MOST_ATOMS, BetaBernoulli
 from modelweld.core.family import Family
 from modelweld.core.moments import Effects, Hyperparameters
-from modelweld.core.prior import AUTHORS_MOST_ATOMS, BetaBernoulli, Fragments, Prior
+from modelweld.core.prior import Fragments, Prior
 from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, Stack, canonical_groups, check_squares, group_of_values, spans
 from modelweld.families.real_values import Gaussian

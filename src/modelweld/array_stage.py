@@ -1,0 +1,46 @@
+"""Plain arrays on their way to a Fusion: one set of one array, matched in one stage."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from modelweld.core.family import Family, has_places
+from modelweld.errors import InputError, OutOfRangeError
+from modelweld.families import Gaussian
+from modelweld.fit.effects.effect_starts import scaled_starts, totals_of
+from modelweld.fit.effects.search import find_site_effects, may_differ
+from modelweld.fit.effects.words import describe_effects
+from modelweld.fit.screening.swapped_columns import name_swapped, total_stack
+from modelweld.fit.static_matcher import match
+from modelweld.inputs.local_model import check_finite
+from modelweld.inputs.stacks import stack_arrays
+from modelweld.stages import Job, without_effects
+
+
+def match_arrays(job: Job) -> Job:
+    """Plain arrays: one set, one array."""
+    family = Gaussian() if job.families is None else job.families
+    if not isinstance(family, Family):
+        raise InputError("plain arrays take one Family, not a mapping.")
+    stack = stack_arrays(job.sites)
+    try:
+        matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
+    except OutOfRangeError:
+        for j, array in enumerate(job.sites):  # the fast look at all values said no; say where
+            check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
+        raise
+    if job.plan.outliers and has_places(family):
+        job = without_effects(job, name_swapped(total_stack(stack), None, job.names))
+    effects = None
+    if job.plan.looks_for_effects and may_differ(stack, family, job.plan):
+        effects = find_site_effects(stack, family, matching, job.plan, scaled_starts(*totals_of(stack)))
+    if effects is None:
+        return replace(job, matchings={"atom": matching})
+    stack = effects.correct(stack)
+    matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
+    features = [f"dimension {d}" for d in range(stack.values.shape[1])]
+    job = replace(job, sites=np.split(stack.values, stack.offsets[1:-1]))
+    job = replace(job, matchings={"atom": replace(matching, effects=effects)})
+    return job.say(*describe_effects(effects, job.names, features))
