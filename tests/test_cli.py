@@ -393,3 +393,66 @@ def test_help_is_there_for_every_command(run):
     for command in [*at_a_site, "fuse", "verdict", "report", "model", "apply", *later, "simulate", "demo", "adapters"]:
         assert command in said
         assert run(command, "--help")[0] == 0
+
+
+@pytest.fixture
+def fused(run, tmp_path):
+    for j, name in enumerate(("north", "south", "east")):
+        site(tmp_path / f"{name}.safetensors", name, [[0.1 * j, 0.0], [9.0, 9.0 + 0.1 * j]], ["age", "dose"])
+    assert run("fuse", "*.safetensors", "--out", "fusion.safetensors")[0] == 0
+    return tmp_path
+
+
+TABLES = {
+    "commas": "age,dose\n0.5,0\n9,9.5\n",
+    "semicolons": "age;dose\n0.5;0\n9;9.5\n",
+    "decimal commas": 'dose;age\n0;0,5\n"9,5";9\n',
+    "tabs and blanks": " age \tdose\n0,5\t0\n9\t9,5\n",
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_of_any_spreadsheet_and_from_a_pipe(fused, run, monkeypatch, table):
+    (fused / "commas.csv").write_text(TABLES["commas"])
+    (fused / "points.csv").write_text(TABLES[table])
+    expected = run("apply", "fusion.safetensors", "commas.csv")[1]
+    assert expected.count("\n") == 3
+    assert run("predict", "fusion.safetensors", "points.csv")[1] == expected
+    with (fused / "points.csv").open() as pipe:
+        monkeypatch.setattr("sys.stdin", pipe)
+        assert run("apply", "fusion.safetensors", "-")[1] == expected
+
+
+def test_a_comma_that_separates_is_no_decimal_one(fused, run):
+    (fused / "points.csv").write_text('age,dose\n"1,234",5\n')
+    assert "a finite number is needed; found '1,234'" in run("apply", "fusion.safetensors", "points.csv")[2]
+
+
+SLIPS = [
+    (("apply", "fusion.safetensors", "case.csv"), "'AGE' differs in capitals or blanks only"),
+    (("apply", "fusion.safetensors", "points.csv", "--how", "denisty"), "Did you mean 'density'?"),
+    (("apply", "fusion.safetensors", "missing.csv", "--out", "points.csv"), "missing.csv"),
+    (("fuse", "north.safetensors", "south.safetensors", "--family", "Gausian", "--force"), "Did you mean 'Gaussian'?"),
+    (("fuse", "nothere.safetensors"), "nothere.safetensors"),
+    (("fuse", "broken.skops", "--out", "new.safetensors"), "modelweld export broken.skops"),
+    (("export", "broken.skops", "--out", "new.safetensors"), "it is no whole .skops file"),
+    (("model", "nothere.safetensors", "--out", "points.csv"), "nothere.safetensors"),
+]
+
+
+@pytest.mark.parametrize(("command", "says"), SLIPS)
+def test_slips_are_answered_with_what_was_meant(fused, run, command, says):
+    (fused / "case.csv").write_text("AGE,dose\n0.5,0\n")
+    (fused / "points.csv").write_text(TABLES["commas"])
+    (fused / "broken.skops").write_bytes(b"PK\x03\x04 and no more")
+    code, _, complained = run(*command)
+    assert (code, says in complained) == (1, True), complained
+
+
+def test_numbers_of_points_are_positive_and_one_site_is_warned_of(fused, run):
+    assert run("export", "north.safetensors", "--n", -5, "--out", "new.safetensors")[0] == 2
+    assert "this is one site" in run("fuse", "north.safetensors", "--out", "one.safetensors")[2]
+
+
+def test_lines_of_the_help_are_whole(run):
+    assert "..." not in run("--help")[1].partition("Commands:")[2]

@@ -30,14 +30,19 @@ def test_a_writer_that_fails_leaves_the_old_file(tmp_path):
     assert os.listdir(tmp_path) == ["page.html"]
 
 
-def test_files_are_for_their_owner_and_keep_the_mode_he_gave_them(tmp_path):
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_files_follow_the_umask_and_keep_the_mode_they_were_given(tmp_path, mask):
     path = tmp_path / "page.html"
-    _write(path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    path.chmod(0o644)
+    before = os.umask(mask)
+    try:
+        _write(path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
+    path.chmod(0o640)
     _write(path, "newer")
     assert path.read_text() == "newer"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 @pytest.mark.parametrize("target", ["there", "nowhere"])

@@ -9,6 +9,7 @@ import re
 import sys
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
+from difflib import get_close_matches
 from typing import TypeVar
 
 PACKAGE = __name__.partition(".")[0]
@@ -205,6 +206,19 @@ def first_repeated(names: Iterable[Name]) -> Name | None:
             return name
         seen.add(name)
     return None
+
+
+def suggest(text: str, known: Iterable[str]) -> str:
+    """A question after the known name that is most like a text; nothing if none is.
+
+    Examples
+    --------
+    >>> suggest("denisty", ["density", "moments"]), suggest("x", ["density"])
+    (" Did you mean 'density'?", '')
+    """
+    lower = {name.lower(): name for name in known}
+    close = get_close_matches(text.lower(), lower, 1)
+    return f" Did you mean {lower[close[0]]!r}?" if close else ""
 
 
 def some(names: Iterable[str]) -> str:

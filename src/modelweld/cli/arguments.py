@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,8 +11,10 @@ import modelweld
 from modelweld import families
 from modelweld.cli.messages import FAMILIES, PRIORS
 from modelweld.core.prior import Prior
-from modelweld.errors import InputError
+from modelweld.errors import InputError, suggest
 from modelweld.families import Family
+from modelweld.files.limits import naming
+from modelweld.files.tables import open_csv
 from modelweld.inputs.clock import Time, as_time
 
 IN_NAMES = "names"
@@ -76,9 +77,10 @@ def parse_splits(text: str) -> bool | Literal["auto"]:
 
 def _find_name(text: str, known: str, option: str) -> str:
     """The name that is meant, whatever its capitals."""
-    found = next((name for name in known.split(", ") if name.lower() == text.lower()), None)
+    names = known.split(", ")
+    found = next((name for name in names if name.lower() == text.lower()), None)
     if found is None:
-        raise InputError(f"{option} is one of {known}; found {text!r}.")
+        raise InputError(f"{option} is one of {known}; found {text!r}.{suggest(text, names)}")
     return found
 
 
@@ -127,8 +129,8 @@ def read_times(path: Path) -> dict[str, Time]:
         raise InputError(
             f"--times is {IN_NAMES!r}, or a table with the columns site and time; there is no {str(path)!r}."
         )
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
+    with naming(path), open_csv(path) as (header, lines):
+        rows = [dict(zip(header, line, strict=False)) for line in lines if line]
     if not rows or not {"site", "time"} <= set(rows[0]):
         raise InputError(
             f"{str(path)!r}: it must have the columns site and time; found {list(rows[0]) if rows else []}."

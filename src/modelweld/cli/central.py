@@ -51,7 +51,7 @@ def fuse(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Find which parameters of different sites estimate the same global one, and how many global ones there are."""
+    """Match the groups of all sites, and fuse them. Finds which are the same, and how many there are in all."""
     options: dict[str, Any] = {
         "families": cli.arguments.parse_family(family),
         "prior": cli.arguments.parse_prior(prior),
@@ -61,19 +61,22 @@ def fuse(
         "search": modelweld.Search(search, cli.arguments.parse_splits(splits)),  # type: ignore[arg-type]
         "screens": cli.arguments.parse_screens(screens),
     }
+    files = cli.paths.expand_patterns(paths)
+    sites = [] if keep_going else cli.paths.sites_of(files, centres=centres)
     modelweld.files.limits.check_free(out, force=force)
     if page is not None:
         modelweld.report.page.check_page(page, force=force)
     refused: dict[str, str] = {}
     with progress_to(True, "fusing"):
-        files = cli.paths.expand_patterns(paths)
         if keep_going:
             fusion, refused = cli.paths.fuse_files(files, page is not None, centres=centres, **options)
         else:
-            fusion = modelweld.fuse(cli.paths.sites_of(files, centres=centres), **options)
+            fusion = modelweld.fuse(sites, **options)
     modelweld.files.save(fusion, out, force=force)
     if page is not None:
         _write_page(fusion, page, force)
+    if len(fusion.sites) == 1:
+        say("warning: this is one site: nothing was fused. Give the files of all sites, or their folder.")
     _show_written(fusion, out, json, f", report {page}" if page else "", refused)
     if refused:
         raise typer.Exit(LEFT_OUT)
@@ -85,7 +88,7 @@ def verdict(
     seed: Annotated[int, typer.Option(help="Seed of the random rotations of sites.")] = 0,
     json: Json = False,
 ) -> None:
-    """Test whether sites share structure: was it worth merging, and which sites do not belong?"""
+    """Test whether sites share structure. Was it worth merging, and which sites do not belong?"""
     found = cli.paths.read_fusion(fusion)
     with progress_to(True, "judging"):
         content = cli.table_output.judge(found, level, seed)
@@ -100,7 +103,7 @@ def report(
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report's numbers instead of writing it.")] = False,
 ) -> None:
-    """Write a report about a fusion: a single HTML file for any browser, offline."""
+    """Write a report about a fusion. It is a single HTML file for any browser, offline."""
     if json:
         found = cli.paths.read_fusion(fusion)
         with progress_to(True, "computing the numbers"):
@@ -177,7 +180,7 @@ def _show_written(
 
 
 def compare(first: FusionFile, second: FusionFile, json: Json = False) -> None:
-    """Compare two fusions: do they put the same parameters of the same sites together?"""
+    """Compare two fusions. Do they put the same parameters of the same sites together?"""
     content = modelweld.metrics.compare(cli.paths.read_fusion(first), cli.paths.read_fusion(second))
     lines = [
         f"{name}: K {found['K'][0]} and {found['K'][1]}; agreement (ARI) {found['ari']:.4f}; "

@@ -18,6 +18,7 @@ from modelweld.progress import progress_to
 if TYPE_CHECKING:
     import modelweld.files.fused_model
     import modelweld.files.limits
+    import modelweld.kinds
 
 How = Annotated[
     str | None, typer.Option(help="How the fused model is made: density, moments, atoms, ... (docs/models.md).")
@@ -42,9 +43,9 @@ def model(
     ] = "",
     force: Force = False,
 ) -> None:
-    """Write the fused model for the sites to use, as a fitted model of their own library."""
-    modelweld.files.limits.check_free(out, force=force)
+    """Write the fused model for the sites to use. It is a fitted model of their own library."""
     found = cli.paths.read_fusion(fusion)
+    modelweld.files.limits.check_free(out, force=force)
     if at:
         found = found.timeline.at(cli.arguments.parse_time(at, "--at"))
     with progress_to(True, "making the fused model"):
@@ -62,7 +63,7 @@ def model(
 
 def apply(
     fusion: FusionFile,
-    data: Annotated[Path, typer.Argument(help="A csv file with a header and one row per point.")],
+    data: Annotated[Path, typer.Argument(help="A csv file with a header and one row per point; - reads from a pipe.")],
     out: Annotated[
         Path | None, typer.Option(help="Where to write labels and scores; default: standard output.")
     ] = None,
@@ -70,15 +71,20 @@ def apply(
     features: Features = "",
     force: Force = False,
 ) -> None:
-    """Apply the fused model to a table: a label for each row, and a score where the model gives one."""
+    """Apply the fused model to a table. A label for each row, and a score where the model gives one.
+
+    Labels are the numbers of the groups. A mixture has one component per group (--how moments); --how density follows
+    the density of all sites more closely, and may move groups.
+    """
+    found, names = cli.paths.read_fusion(fusion), cli.arguments.parse_names(features)
+    points, _ = cli.points.read_points(data, names or found._fit.models[0].coordinates.get("feature"))
     if out is not None:
         modelweld.files.limits.check_free(out, force=force)
-    found = cli.paths.read_fusion(fusion)
+    kind = modelweld.kinds.kind_named(found._fit.models[0].kind)
+    if how is None and kind is not None and "moments" in kind.hows:
+        how = "moments"
     with progress_to(True, "using the fused model"):
-        names = cli.arguments.parse_names(features)
-        model = found.model(how, features=names)
-        columns = names or found._fit.models[0].coordinates.get("feature")
-        header, lines = cli.points.apply_model(model, cli.points.read_points(data, columns)[0])
+        header, lines = cli.points.apply_model(found.model(how, features=names), points)
     text = cli.points.csv_text([header, *lines])
     if out is None:
         result(text.removesuffix("\n"))
@@ -99,7 +105,7 @@ def simulate(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Simulate sites that share some of a number of true groups, to try the other commands on."""
+    """Simulate sites, to try the other commands on. They share some of a number of true groups."""
     drawn = modelweld.simulate.sparse(atoms, sites, dimensions, noise, spread, 1.0, 1.0, seed=seed)
     out.mkdir(parents=True, exist_ok=True)
     names = [out / f"site{j + 1}.safetensors" for j in range(sites)]
@@ -117,7 +123,7 @@ def demo() -> None:
 
 
 def adapters(json: Json = False) -> None:
-    """Which model classes are read and written, and whether their libraries are installed."""
+    """List which models are read and written. Also, whether their libraries are installed."""
     rows = [
         {
             "model": a.name,
@@ -148,6 +154,7 @@ app = typer.Typer(
 )
 for command in (site.export, site.inspect, site.validate, *central.COMMANDS, model, apply, simulate, demo, adapters):
     app.command()(command)
+app.command("predict", help="The same as apply.")(apply)
 
 
 def _print_version(wanted: bool) -> None:

@@ -16,6 +16,7 @@ from modelweld.errors import InputError, first_repeated
 from modelweld.files.limits import naming
 from modelweld.files.numpy_files import read_npy
 from modelweld.files.tables import open_csv
+from modelweld.inputs.feature_names import same_but_for_case
 from modelweld.inputs.local_model import check_values
 
 
@@ -23,11 +24,10 @@ def read_points(path: Path, features: Sequence[str] | None) -> tuple[Array, list
     """The columns of a csv file that the model needs, in its order, or all; and what they are called."""
     with naming(path), open_csv(path) as (header, lines):
         wanted = list(features) if features is not None else header
-        lacking = set(wanted) - set(header)
-        if lacking:
+        if lacking := [name for name in wanted if name not in header]:
             raise InputError(
-                f"it has no column {min(lacking)!r}; the model needs {', '.join(wanted)}. Of a mixture, --features "
-                "chooses some of them."
+                f"it has no column {lacking[0]!r}{same_but_for_case(lacking, header)}; the model needs "
+                f"{', '.join(wanted)}. Of a mixture, --features chooses some of them."
             )
         twice = first_repeated(name for name in header if name in wanted)
         if twice is not None:

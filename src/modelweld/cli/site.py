@@ -35,7 +35,9 @@ def export(
     out: Annotated[Path, typer.Option(help="Where to write what leaves.")] = Path("site.safetensors"),
     site: Annotated[str, typer.Option(help="Name of the site; a pseudonym will do.")] = "",
     features: Annotated[str, typer.Option(help="Names of the features, separated by commas.")] = "",
-    n: Annotated[int | None, typer.Option(help="Number of points in training, if the model does not store it.")] = None,
+    n: Annotated[
+        int | None, typer.Option(min=1, help="Number of points in training, if the model does not store it.")
+    ] = None,
     data: Annotated[
         Path | None, typer.Option("--X", help="The site's data, .csv or .npy, to count points with: it does not leave.")
     ] = None,
@@ -58,7 +60,7 @@ def export(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Write what leaves a site, parameters and counts and nothing else, and list it."""
+    """Write what leaves a site, and list it. That is parameters and counts, and nothing else."""
     fitted = None if labels else cli.paths.open_model(model, centres)
     modelweld.files.limits.check_free(out, force=force)
     parse, facts = cli.arguments, dict[str, Any]({} if n is None else {"n": n})
@@ -96,7 +98,7 @@ def inspect(
     centres: Centres = False,
     json: Json = False,
 ) -> None:
-    """Show what is in a file: arrays, shapes, names, counts; or what a fusion has found."""
+    """Show what is in a file. Of a site: arrays, shapes, names, counts; of a fusion: what it has found."""
     found = modelweld.load(path, centres=centres)
     content = cli.table_output.describe(found)
     lines = [] if json else [cli.table_output.spell_content(content)]
@@ -114,7 +116,7 @@ def validate(
     centres: Centres = False,
     json: Json = False,
 ) -> None:
-    """Check files of sites: each by itself, and whether they describe the same things."""
+    """Check files of sites. Each by itself, and whether they describe the same things."""
     with progress_to(True, "checking files"):
         good, problems = cli.paths.check_sites(cli.paths.expand_patterns(paths), centres=centres)
     problems = {where: spell_options(" ".join(why.split())) for where, why in problems.items()}

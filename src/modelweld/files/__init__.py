@@ -29,6 +29,8 @@ __all__ = ["load", "read_any", "read_sites", "save"]
 
 READ = (".safetensors", ".npz", ".npy", ".csv", ".parquet", ".json")
 
+EXPORT = "modelweld.export(model, 'site.safetensors')"
+
 PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".skops", ".rds", ".rdata")
 """Files that hold a program's own objects: most run code when they are loaded."""
 
@@ -194,8 +196,8 @@ def _check_suffix(path: Path) -> None:
     suffix = path.suffix.lower()
     if suffix in PICKLES:
         raise InputError(
-            f"{suffix} files hold objects of a program and may run code when loaded: they are never read here. Load "
-            "the model at the site and write its parameters there: modelweld.export(model, 'site.safetensors')."
+            f"{suffix} files hold objects of a program and may run code when loaded: they are never read here. Write "
+            f"the model's parameters at the site, {'modelweld export ' + path.name if suffix == '.skops' else EXPORT}."
         )
     if suffix not in READ:
         raise InputError(f"files are {', '.join(READ)}; found {suffix or 'no ending'!r}. Rename or convert it.")

@@ -249,10 +249,6 @@ PART = ".modelweld-part-"
 LEFT = 3600.0
 """Seconds since the last byte after which such a file is taken for a killed writer's."""
 
-MODE = 0o600
-"""Of a new file. Fusions, pages and models hold what sites sent: who else may read them is for their owner to say, and
-a file that is replaced keeps its mode."""
-
 TAKEN = "is there already. Choose another name, or say force=True to replace it."
 """The one sentence about it, whatever is written."""
 
@@ -290,7 +286,8 @@ def whole_file(path: str | os.PathLike[str], *, force: bool) -> Iterator[Path]:
         part = where.with_name(f"{PART}{secrets.token_hex(8)}{where.suffix}")
         try:
             yield part
-            os.chmod(part, _mode(where))
+            if where.is_file() and not where.is_symlink():  # what is replaced keeps its mode; others have the umask's
+                os.chmod(part, stat.S_IMODE(os.stat(where).st_mode))
             _sync(part)
             if force:
                 os.replace(part, where)
@@ -298,11 +295,6 @@ def whole_file(path: str | os.PathLike[str], *, force: bool) -> Iterator[Path]:
                 _rename(part, where)
         finally:
             part.unlink(missing_ok=True)
-
-
-def _mode(path: Path) -> int:
-    """That of the file which is replaced, else for its owner alone."""
-    return stat.S_IMODE(os.stat(path).st_mode) if path.is_file() and not path.is_symlink() else MODE
 
 
 def _sync(part: Path) -> None:

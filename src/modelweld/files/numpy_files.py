@@ -188,7 +188,7 @@ def check_archive(path: Path, size: int) -> None:
         tail = file.read()
     end, before = tail[-DIRECTORY_END:], tail[:-DIRECTORY_END]
     if not end.startswith(b"PK\x05\x06") or before.startswith(b"PK\x06\x07"):
-        raise InputError(f"it is no archive as numpy writes them, or only a part of one. {AGAIN}")
+        raise InputError(f"it is no whole {path.suffix} file: another format, or only a part. {AGAIN}")
     if int.from_bytes(end[12:16], "little") > LARGEST_HEADER:
         raise InputError(f"its list of members has more than {spell_bytes(LARGEST_HEADER)}; no model has so many.")
     try:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import csv
 import math
 import re
+import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 NOT_SEEN = ("", "NA")
 COUNT, SITE, TIME = ("count", "counts"), "site", "time"
 DELIMITERS = ",;\t"
+DECIMAL_COMMA = r"((?:^|[;\t])\s*\"?[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\"?\s*)(?=[;\t]|$)"
+"""A cell that is a number with a comma."""
+
 NO_FEATURE = "there is no column of a feature: found {}. The first line must name the columns."
 
 
@@ -49,14 +53,20 @@ def read_csv(path: Path) -> list[NamedArrays]:
 
 @contextmanager
 def open_csv(path: Path) -> Iterator[tuple[list[str], Any]]:
-    """The first line of a table in text, and its other lines; separated by comma, semicolon or tab."""
-    size_of(path, LARGEST_TABLE)
+    """The first line of a table in text, and its other lines; separated by comma, semicolon or tab.
+
+    Where it is not the comma that separates, it may stand for the decimal point. A path "-" is standard input.
+    """
+    if str(path) != "-":
+        size_of(path, LARGEST_TABLE)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with nullcontext(sys.stdin) if str(path) == "-" else path.open(encoding="utf-8-sig", newline="") as file:
             lines = _lines(file)
             first = next(lines, "")
             delimiter = max(DELIMITERS, key=first.count)
-            header = next(csv.reader([first], delimiter=delimiter), [])
+            if delimiter != ",":
+                lines = (re.sub(DECIMAL_COMMA, r"\1.\2", line) for line in lines)
+            header = [name.strip() for name in next(csv.reader([first], delimiter=delimiter), [])]
             yield header, csv.reader(lines, delimiter=delimiter)
     except UnicodeDecodeError:
         raise InputError("it is not text in UTF-8. Save the table as 'CSV UTF-8'.") from None
@@ -77,7 +87,7 @@ def _lines(file: IO[str]) -> Iterator[str]:
 
 def _cells(lines: Any, header: list[str]) -> tuple[list[str], Array, list[str] | None, list[str] | None]:
     """Names of columns, numbers (rows, columns) with NaN for what was not seen, the sites, and their dates."""
-    names = [name.strip() for name in header]
+    names = header
     _check_columns(names)
     numbers = array("d")
     spelt: dict[str, list[str]] | None = None

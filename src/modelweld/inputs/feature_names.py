@@ -15,13 +15,29 @@ refused until it says which.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from modelweld.core.values import Array
 from modelweld.errors import SHOWN, Finding, InputError, NamesWarning, some
 from modelweld.inputs.local_model import LocalModel, derive
+
+
+def same_but_for_case(lacking: Iterable[str], found: Iterable[str]) -> str:
+    """Which names would be those that are missing, if capitals, blanks and underscores did not count; in words.
+
+    Examples
+    --------
+    >>> same_but_for_case(["blood pressure"], ["Blood_Pressure", "age"])
+    " ('Blood_Pressure' differs in capitals or blanks only: rename it)"
+    """
+    plain = {"".join(c for c in name.casefold() if c.isalnum()): name for name in found}
+    alike = [
+        plain[key] for name in sorted(lacking) if (key := "".join(c for c in name.casefold() if c.isalnum())) in plain
+    ]
+    verb = "differ" if len(alike) > 1 else "differs"
+    return f" ({some(alike)} {verb} in capitals or blanks only: rename it)" if alike else ""
 
 
 def check_lacking(models: Sequence[LocalModel], coordinate: str) -> None:
@@ -33,6 +49,7 @@ def check_lacking(models: Sequence[LocalModel], coordinate: str) -> None:
         lacks, alone = known.keys() - found, {name for name in found if known[name] == 1}
         if lacks and (alone or 2 * len(found) < len(known)):
             has = f" and has {some(alone)}, which no other site has" if alone else f", more than half of {len(known)}"
+            has += same_but_for_case(lacks, alone)
             odd.append((len(lacks) + len(alone), j, f"it lacks {some(lacks)}{has}"))
     if odd:
         _, j, what = max(odd)
@@ -216,7 +233,8 @@ def _check_same(models: Sequence[LocalModel], coordinate: str) -> None:
         if found != wanted:
             raise InputError(
                 f"site {model.site or j}: its {coordinate}s are not those of site {first.site or 0}: it lacks "
-                f"{some(wanted - found)} and has {some(found - wanted)} instead. Fuse sites that describe the same "
+                f"{some(wanted - found)} and has {some(found - wanted)} instead"
+                f"{same_but_for_case(wanted - found, found - wanted)}. Fuse sites that describe the same "
                 f"{coordinate}s, or rename them where they mean the same; LocalModels with "
                 f"partial=[{coordinate!r}] at every site count what one lacks as not seen."
             )

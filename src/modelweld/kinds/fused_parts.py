@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from modelweld.core.values import Array
-from modelweld.errors import InputError
+from modelweld.errors import InputError, suggest
 from modelweld.inputs.feature_names import choose_names
 from modelweld.inputs.local_model import LocalModel, name_axes
 from modelweld.kinds import kind_of
@@ -35,7 +35,8 @@ def fuse_parameters(
     kind = kind_of(fit.models)
     how = kind.default_how(fit) if how is None else how
     if kind.hows and how not in kind.hows:
-        raise InputError(f"how is one of {list(kind.hows)} for a {kind.name}; found {how!r}.")
+        near = suggest(how, kind.hows)
+        raise InputError(f"how is one of {list(kind.hows)} for a {kind.name}; found {how!r}.{near}")
     found = kind.fuse(fit, how, **options)
     if j is not None and effects is not None:
         scale = np.exp(effects.log_scale[j])
