@@ -129,8 +129,9 @@ class Mixture(Kind):
         return ("feature",)
 
     def doubts(self, models: Sequence[LocalModel], arranged: Sequence[LocalModel]) -> list[Finding]:
-        """Also columns that are no measurements."""
-        return [*super().doubts(models, arranged), *name_columns(arranged)]
+        """Also columns that are no measurements, where sites say how many points they have."""
+        counted = any(model.facts.get("counted") for model in arranged)
+        return [*super().doubts(models, arranged), *(name_columns(arranged) if counted else ())]
 
     def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """Standard errors for those who forgot how many points they have."""

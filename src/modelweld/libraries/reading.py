@@ -127,7 +127,8 @@ def _read_fitted(model: object, site: str, features: Sequence[str] | None, facts
             raise InputError(said) from wrong
         raise
     about: dict[str, object] = {"class": adapter.name, "version": adapter.version}
-    doubts = [*local.facts.get("doubts", ()), *doubt_columns(facts.get("X"), local.coordinates.get("feature"))]
+    odd = doubt_columns(facts["X"], local.coordinates.get("feature")) if "X" in facts else ()
+    doubts = [*local.facts.get("doubts", ()), *odd]
     for doubt in doubts:
         warn_user(Finding(f": {doubt}", DataWarning, [site or adapter.name]), DataWarning)
         about["doubts"] = doubts
