@@ -430,9 +430,9 @@ def test_a_comma_that_separates_is_no_decimal_one(fused, run):
 
 SLIPS = [
     (("apply", "fusion.safetensors", "case.csv"), "'AGE' differs in capitals or blanks only"),
-    (("apply", "fusion.safetensors", "points.csv", "--how", "denisty"), "Did you mean 'density'?"),
+    (("apply", "fusion.safetensors", "points.csv", "--how", "densit"), "Did you mean 'density'?"),
     (("apply", "fusion.safetensors", "missing.csv", "--out", "points.csv"), "missing.csv"),
-    (("fuse", "north.safetensors", "south.safetensors", "--family", "Gausian", "--force"), "Did you mean 'Gaussian'?"),
+    (("fuse", "north.safetensors", "south.safetensors", "--family", "Gauss", "--force"), "Did you mean 'Gaussian'?"),
     (("fuse", "nothere.safetensors"), "nothere.safetensors"),
     (("fuse", "broken.skops", "--out", "new.safetensors"), "modelweld export broken.skops"),
     (("export", "broken.skops", "--out", "new.safetensors"), "it is no whole .skops file"),

@@ -213,7 +213,7 @@ def suggest(text: str, known: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> suggest("denisty", ["density", "moments"]), suggest("x", ["density"])
+    >>> suggest("densit", ["density", "moments"]), suggest("x", ["density"])
     (" Did you mean 'density'?", '')
     """
     lower = {name.lower(): name for name in known}
