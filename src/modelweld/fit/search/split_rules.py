@@ -29,16 +29,9 @@ others are not like it. A mixture of eight components that is told two too many 
 LARGEST_SHARE = 0.15
 """Share of second fragments among the values of all others up to which a site that has many is named."""
 
-COLLAPSE = 0.42
-"""Share of second fragments above which everything falls together: atoms that lie closer than their spread says."""
-
 EVIDENT = 10.0
 """Nats by which fragments must raise the objective: atoms that merely overlap raise it by 2 or 3, sites that split
 theirs by a hundred."""
-
-FEWEST_MATCHED = 20
-"""Groups beyond the first of their atoms from which the noise is known well enough to tell fragments by it: among
-fewer, two values that happen to coincide bring it down."""
 
 SHARES = (0.5, Fragments().delta)
 """Shares of fragments at which atoms are joined, one start of the search for each. At a half one fragment more costs
@@ -55,18 +48,6 @@ def _second_fragments(labels: Index, group: Index, J: int) -> Index:
 def _share(second: Index, sizes: Index, groups: Index) -> float:
     """Share of second fragments among the values of some groups."""
     return float(second[groups].sum() / max(sizes[groups].sum(), 1))
-
-
-def falls_together(board: Board) -> bool:
-    """Whether most groups have so many second fragments that atoms were not split: neighbours were joined.
-
-    A minority may split as it likes: its fragments say nothing of how the others are split.
-    """
-    second = _second_fragments(board.labels, board.group, len(board.sizes))
-    filled = np.flatnonzero(board.sizes)
-    minority = max((len(filled) - 1) // 2, 1)
-    least = filled[np.argsort(second[filled], kind="stable")][: len(filled) - minority]
-    return _share(second, board.sizes, least) > COLLAPSE
 
 
 def name_oversplit(matching: Matching, sites: Sequence[str]) -> list[Finding]:
@@ -105,7 +86,7 @@ def prefer_fragments(
     starts = [Board(stacks, whole.families, whole.prior, Fragments(), labels[at]) for labels in joined]
     rng = rng.spawn(1)[0]  # what follows draws as it would have
     runs = [search_from([b], J, rng, effort) for b in starts if invites_fragments(b, whole)]
-    runs = [run for run in runs if insists(run[0], whole) and knows_noise(run[0]) and not falls_together(run[0])]
+    runs = [run for run in runs if insists(run[0], whole)]
     return (*max(runs, key=lambda run: run[0].objective()), arranged) if runs else None
 
 
@@ -113,7 +94,7 @@ def join_fragments(whole: Movable) -> list[Index]:
     """Labels of a matching without fragments after its atoms were joined, the best two first, at each share."""
     K, J = len(whole.counts), len(whole.sizes)
     found: list[Index] = []
-    if len(whole.labels) <= FEWEST_MATCHED or K < 2 or K * max(K, J) > LARGEST_TABLE:
+    if K < 2 or K * max(K, J) > LARGEST_TABLE:
         return found
     for share in SHARES:
         pairs = Pairs(whole, Fragments(share))
@@ -138,7 +119,7 @@ def invites_fragments(joined: Board, whole: Movable) -> bool:
     fragments.
     """
     joined.learn()
-    if falls_together(joined) or not insists(joined, whole):
+    if not insists(joined, whole):
         return False
     joined.sweep(np.arange(len(joined.sizes)))
     return _holds_fragments(joined)
@@ -147,11 +128,6 @@ def invites_fragments(joined: Board, whole: Movable) -> bool:
 def insists(board: Board, whole: Movable) -> bool:
     """Whether atoms are held in fragments, and the objective is higher for it by enough."""
     return _holds_fragments(board) and board.objective() > whole.objective() + EVIDENT
-
-
-def knows_noise(board: Board) -> bool:
-    """Whether enough values are matched to tell fragments by their noise."""
-    return bool(board.counts.sum() - len(board.counts) >= FEWEST_MATCHED)
 
 
 def _holds_fragments(board: Board) -> bool:
