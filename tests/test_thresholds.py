@@ -199,7 +199,7 @@ def test_no_atom_is_moved_where_every_value_is_where_it_is_by_five_nats(apart, m
     monkeypatch.setattr(moves, "dissolve", lambda board, J, rng, progress, *limits: tried.append(J) or progress)
     family = Gaussian(mean=0.0, noise=1.0, spread=1e4, learning="nothing")
     values = [apart / np.sqrt(2) * np.eye(100)] * 50
-    fusion = fuse(values, family, BetaBernoulli(), splits=False, screens=[], search=Search(engine="compiled"))
+    fusion = fuse(values, family, BetaBernoulli(), screens=[], search=Search(engine="compiled", splits=False))
     assert (fusion.K, len(tried)) == (100, moved)
 
 
