@@ -14,6 +14,7 @@ LEARNED = (
         "signs",
         "cells",
         "reruns",
+        "catalogue",
     ),  # real sites
     *("worth", "confidence", "price", "families", "prior", "copies"),  # what to ask, what to choose
     *(

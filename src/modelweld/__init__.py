@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
     from modelweld.fuse import fuse as fuse
     from modelweld.fusion import Fusion as Fusion
     from modelweld.groups.cells import fuse_cells as fuse_cells
+    from modelweld.groups.catalogue import name_groups as name_groups
     from modelweld.groups.reruns import consensus as consensus
     from modelweld.inputs.local_model import LocalModel as LocalModel
     from modelweld.libraries import adapters as adapters, read as read
@@ -58,6 +59,7 @@ HOMES = {
     "fuse": ("fuse",),
     "fusion": ("Fusion",),
     "groups.cells": ("fuse_cells",),
+    "groups.catalogue": ("name_groups",),
     "groups.reruns": ("consensus",),
     "inputs.local_model": ("LocalModel",),
     "libraries": ("adapters", "read"),
