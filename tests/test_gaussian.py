@@ -9,10 +9,7 @@ import pytest
 from cases.gaussian import GaussianCase
 from modelweld import Gaussian, InputError
 from modelweld.core.family import sum_by_atom
-from modelweld.core.moments import Effects
 from modelweld.core.values import Stack, offsets_of
-from modelweld.families.math import random_effects
-from modelweld.families.math.start import NoisePrior
 from modelweld.fit.engines.choice import is_compilable
 
 
@@ -46,29 +43,6 @@ def test_coinciding_values_meet_the_floor(rng):
     assert (found.spread > 0.01).all()
     # what is believed adds its squares to those of the values beyond the first of each atom
     assert np.allclose(family.update(sums).noise, family.squares / (12 - 4), rtol=1e-3)
-
-
-@pytest.mark.parametrize("scalar", [False, True])
-@pytest.mark.parametrize("counts", [[2, 1, 1], [1, 1, 1], [1, 50], [3, 3, 3], "many"])
-def test_compiled_likelihood_is_the_plain_one(rng, scalar, counts):
-    from modelweld.fit.engines.compiled import likelihood
-
-    counts = rng.integers(1, 9, 30) if counts == "many" else np.asarray(counts)
-    labels = np.repeat(np.arange(len(counts)), counts)
-    values = rng.normal(0, 2, (len(counts), 4))[labels] + rng.normal(size=(len(labels), 4))
-    sums, squares = sum_by_atom(values, labels), (values**2).sum(0)
-    effects, lines = Effects.from_counts(counts, sums, squares), likelihood.lines_of(counts, sums, squares)
-    H = 1 if scalar else 4
-    for start in (0.1, 1.0, 10.0):
-        at = random_effects.Hyperparameters(np.full(4, 0.3), np.full(H, start), np.full(H, 2.0))
-        assert np.allclose(likelihood.log_likelihood(lines, *at), random_effects.log_likelihood(effects, at))
-        beliefs = NoisePrior(np.zeros(H)), NoisePrior(np.full(H, 0.05), 0.1), NoisePrior(np.full(H, 2.0), 0.1, 4.0)
-        for floor, prior in product((np.full(H, 1e-6), np.full(H, 3.0)), beliefs):
-            plain = random_effects.maximise(effects, at, floor, scalar, prior)
-            *found, evidence = likelihood.maximise(lines, *at, floor, *prior)
-            for a, b in zip(found, plain, strict=True):
-                assert np.allclose(a, b, rtol=1e-5, atol=1e-8)
-            assert evidence == pytest.approx(random_effects.log_likelihood(effects, plain).sum())
 
 
 @pytest.mark.parametrize("scalar", [False, True])

@@ -9,12 +9,12 @@ import numpy as np
 from modelweld.core.algorithm1 import COMPILED, NEW, State
 from modelweld.core.beta_bernoulli import AUTHORS_MOST_ATOMS, BetaBernoulli
 from modelweld.core.family import Family
-from modelweld.core.moments import Effects, Hyperparameters
+from modelweld.core.moments import Effects
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, Stack, canonical_groups, check_squares, group_of_values, spans
+from modelweld.families.math.random_effects import log_likelihood
 from modelweld.families.real_values import Gaussian
-from modelweld.fit.engines.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
 from modelweld.fit.engines.compiled.packing import Tables, mean_and_squares, rebuild, sort_rows, tabulate, vacant_atoms
 from modelweld.fit.engines.compiled.sweep import sweep
 from modelweld.progress import report_progress
@@ -62,21 +62,19 @@ class CompiledBoard:
         """Best assignment of every group given the others, in `order`."""
         assert self.stack.group_order is not None
         started = self.used > 0
-        done = np.zeros(5, dtype=np.int64)
         self.atoms.reach[:] = 0.0
         groups = self.stack.group_order[order]
         report_progress("matching sites", 0)
         s = self.stack
-        self.used, margin = sweep(
-            s.values, s.value_order, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), done
+        changes, self.used, margin = sweep(
+            s.values, s.value_order, s.offsets, groups, self.labels, self.atoms, self.used, self._tables()
         )
-        changes = int(done[0])
         if changes:
             self._forget()
             if started:  # taking out and adding back leaves rounding behind
                 self.recount()
         self.margin = float(margin)
-        return changes
+        return int(changes)
 
     def recount(self) -> None:
         """Atoms numbered without gaps, and their sums, from the labels alone."""
@@ -140,7 +138,7 @@ class CompiledBoard:
     def _forget(self) -> None:
         """What was computed from a matching that is no more."""
         self.margin = 0.0
-        self._lines: Lines | None = None
+        self._effects: Effects | None = None
         self._log_prior = None
         self._log_evidence: float | None = None
 
@@ -149,29 +147,22 @@ class CompiledBoard:
         prior = self.prior.learn(self.counts, self.stack.sizes)
         if prior is not self.prior:
             self._believe(prior)
-        if self.family.learning == "likelihood":
-            old, family = self.family.hyperparameters, self.family
-            floor, squares = (np.zeros(len(old.noise)) + np.asarray(x) for x in (family.floor, family.squares))
-            believed = floor, squares, family.near, family.degrees
-            *found, self._log_evidence = maximise(self._matching_lines(), *old, *believed)
-            self.family = self.family.with_hyperparameters(Hyperparameters(*found))
-        else:
-            effects = Effects.from_counts(self.counts, self.sums, self.total_squares)
-            self.family = self.family.fit_to(effects)
-            self._log_evidence = None
+        self.family = self.family.fit_to(self._matched())
+        self._log_evidence = None
 
     def objective(self) -> float:
         """Log probability of the matching plus the log evidences of its atoms."""
         if self._log_prior is None:
             self._log_prior = self.prior.log_prob(self.counts, self.stack.sizes)
         if self._log_evidence is None:
-            self._log_evidence = log_likelihood(self._matching_lines(), *self.family.hyperparameters).sum()
-        return self._log_prior + float(self._log_evidence) + self.family.log_prior()
+            self._log_evidence = float(log_likelihood(self._matched(), self.family.hyperparameters).sum())
+        return self._log_prior + self._log_evidence + self.family.log_prior()
 
-    def _matching_lines(self) -> Lines:
-        if self._lines is None:
-            self._lines = lines_of(self.counts, self.sums, self.total_squares)
-        return self._lines
+    def _matched(self) -> Effects:
+        """What the likelihood needs to know of the matching."""
+        if self._effects is None:
+            self._effects = Effects.from_counts(self.counts, self.sums, self.total_squares)
+        return self._effects
 
     @property
     def families(self) -> list[Family]:

@@ -141,12 +141,11 @@ def _scan(products, constants, curvature, length, best, second, column):
 def best_atoms(Y, used, atoms, tables, work, best, column, new):
     """Best score and atom of each value of a group by float32 products; False if rounding could change the answer.
 
-    Also by how much rounding may have changed a score of the last block, and the least by which the best of any value
-    is better than its second best, a new atom among them.
+    Also the least by which the best of any value is better than its second best, a new atom among them.
     """
     L, P = len(Y), atoms.weights.shape[1]
     clear = used > 0
-    doubt, margin = np.inf, np.inf
+    margin = np.inf
     for b in range(0, L, BLOCK_ROWS):
         rows = min(BLOCK_ROWS, L - b)
         padded = (rows + LANES - 1) // LANES * LANES
@@ -167,7 +166,7 @@ def best_atoms(Y, used, atoms, tables, work, best, column, new):
             margin = min(margin, lowest - score if score < 0.0 else min(score, first[i] - second[i]))
             best[b + i] = score
             column[b + i] = at[i]
-    return clear, doubt, margin if clear else 0.0
+    return clear, margin if clear else 0.0
 
 
 @loose

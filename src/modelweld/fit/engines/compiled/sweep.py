@@ -6,12 +6,7 @@ import numpy as np
 
 from modelweld.compilers import exact
 from modelweld.core.algorithm1 import CLEAR, NEW, SMALLEST_RISE
-from modelweld.fit.engines.compiled.assignment import (
-    assign_pairs,
-    assign_rounded,
-    distinct_best,
-    shortest_augmenting_paths,
-)
+from modelweld.fit.engines.compiled.assignment import assign_pairs, distinct_best, shortest_augmenting_paths
 from modelweld.fit.engines.compiled.leave_out import leave_out, leave_out_sums, put_back, put_back_sums, room_for
 from modelweld.fit.engines.compiled.packing import BLOCK_ROWS, LANES, VACANT, workspace
 from modelweld.fit.engines.compiled.scores import best_atoms, exact_score, exact_scores, weigh
@@ -47,12 +42,11 @@ def _stays(old, choice, atoms):
 
 
 @exact
-def _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed, done):
+def _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed):
     """Choose the best assignment by scores in float64."""
     L = len(Y)
-    free = used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0
-    if free and L > BLOCK_ROWS:
-        assign_pairs(Y, used, atoms, tables, work, choice, claimed, done)
+    if used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0:
+        assign_pairs(Y, used, atoms, tables, work, choice, claimed)
         return
     scores = exact_scores(Y, used, atoms, tables, new)
     best, column = np.full(L, VACANT), np.zeros(L, np.int64)
@@ -61,18 +55,15 @@ def _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed
             if scores[i, k] > best[i]:
                 best[i], column[i] = scores[i, k], k
     if not distinct_best(best, column, tables.surcharge, most_new, choice, claimed):
-        done[3] += 1
         shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
 
 
 @exact
-def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
-    """Give each group in `order` its best assignment given the others; returns how many slots are in use.
+def sweep(X, rows, offsets, order, labels, atoms, used, tables):
+    """Give each group in `order` its best assignment given the others; returns how many groups changed.
 
-    And by how many nats, CLEAR at most, every value was where it is; zero if anything changed.
-
-    `done` receives the number of groups that changed, were settled without products, were scored again in
-    float64, needed augmenting paths, and were tried in vain to be settled.
+    And how many slots are in use, and by how many nats, CLEAR at most, every value was where it is; zero if anything
+    changed.
     """
     sums, counts, origin = atoms.sums, atoms.counts, tables.origin
     D, P = X.shape[1], atoms.weights.shape[1]
@@ -90,7 +81,7 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
         if counts[k] == 0:
             vacant[vacancies] = k
             vacancies += 1
-    margin = CLEAR
+    margin, changes, settled, tried = CLEAR, 0, 0, 0
     weigh(np.arange(used), atoms, tables)
     bounds = find_bounds(atoms, used, tables, len(X))
     for j in order:
@@ -98,11 +89,11 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
         if L == 0:
             continue
         first_time = labels[a] == NEW
-        if not first_time and done[0] == 0 and len(bounds.nearest) > 0 and done[4] < TRIALS + done[1]:
+        if not first_time and changes == 0 and len(bounds.nearest) > 0 and tried < TRIALS + settled:
             if settle_groups(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
-                done[1] += 1
+                settled += 1
                 continue
-            done[4] += 1
+            tried += 1
         Y, old = values[:L], was[:L]
         for i in range(L):
             row, old[i] = rows[a + i], labels[a + i]
@@ -115,19 +106,14 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
         most_new = L
         if tables.most_atoms > 0:
             most_new = min(L, max(tables.most_atoms - (used - vacancies), 1))
-        clear, doubt, by = best_atoms(Y, used, atoms, tables, work, best, column, new)
+        clear, by = best_atoms(Y, used, atoms, tables, work, best, column, new)
         sums_left_out = False
         if not (clear and distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed)):
             by = 0.0
-            free = used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0
-            if free and L <= BLOCK_ROWS and assign_rounded(used, atoms, tables, work, doubt, new[:L], choice):
-                done[3] += 1
-            else:
-                done[2] += 1
-                if not first_time:
-                    leave_out_sums(Y, old, sums, kept.sums)
-                    sums_left_out = True
-                _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed, done)
+            if not first_time:
+                leave_out_sums(Y, old, sums, kept.sums)
+                sums_left_out = True
+            _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed)
 
         if not first_time:
             stays = _stays(old, choice, atoms)
@@ -140,7 +126,7 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
                     put_back_sums(old, sums, kept.sums)
                 margin = min(margin, by)
                 continue
-        done[0] += 1
+        changes += 1
         margin = 0.0
         for i in range(L):
             k = choice[i]
@@ -166,4 +152,4 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
                         vacant = np.concatenate((vacant, np.empty(len(vacant), np.int64)))
                     vacant[vacancies] = old[i]
                     vacancies += 1
-    return used, margin
+    return changes, used, margin
