@@ -5,7 +5,7 @@ Per group: leave its values out of the atoms (`leave_out`), score them against a
 augmenting paths decide (`assignment`). Four things keep this fast and exact:
 
 - products are float32; a group's answer counts only if every best score leads by more than rounding can be
-  responsible for; otherwise what may be the best is scored again in float64 (`scores`);
+  responsible for; otherwise the group is scored again in float64 (`scores`);
 - arrays are taken out of named tuples before loops: each access within one counts references, which takes as long as
   ten numbers;
 - from the second sweep on, a group whose values are far nearer to their own atoms than those are to each other is

@@ -1,9 +1,10 @@
 """Compiled duplicates of `modelweld.core.algorithm1`: the easy case without search, and shortest augmenting paths.
 
+Groups of more than 256 values: only pairs that may beat a new atom are scored in float64, and only they are assigned.
+
 The reference assigns over a table of all values and atoms, which takes the product of their numbers for every path.
 Where new atoms are free of charge, a pair whose score is not above zero is in no best assignment; of thousands of atoms
-a value has a few at which its score is. They are found by the same certified float32 products (`scores`), and only they
-are scored in float64 and assigned.
+a value has a few at which its score is. They are found by the same certified float32 products (`scores`).
 """
 
 from __future__ import annotations
@@ -53,12 +54,14 @@ def distinct_best(best, column, surcharge, most_new, choice, claimed):
 def shortest_augmenting_paths(scores, surcharge, most_new, choice):
     """The best of all assignments of rows to columns of `scores` (L, K) or NEW: see `assignment.best_assignment`.
 
-    Columns K, K + 1, ... stand for the first, second, ... new atom. Rows start at their best column, which is optimal
-    as long as nobody else wants it (column prices zero); every row left over is placed by one shortest augmenting path
-    in the reduced costs (Jonker and Volgenant; Crouse 2016).
+    Columns K, K + 1, ... stand for the first, second, ... new atom; where every row may become one free of charge,
+    column K for all of them, which nobody ever holds. Rows start at their best column, which is optimal as long as
+    nobody else wants it (column prices zero); every row left over is placed by one shortest augmenting path in the
+    reduced costs (Jonker and Volgenant; Crouse 2016).
     """
     L, K = scores.shape
-    C = K + max(min(most_new, L), L - K)
+    all_free = most_new >= L and surcharge[L - 1] == 0.0
+    C = K + 1 if all_free else K + max(min(most_new, L), L - K)
     row_price, column_price = np.empty(L), np.zeros(C)
     holder = np.full(C, -1, dtype=np.int64)
     place = np.full(L, -1, dtype=np.int64)
@@ -71,6 +74,9 @@ def shortest_augmenting_paths(scores, surcharge, most_new, choice):
         for k in range(K):
             if -scores[i, k] < cheapest:
                 cheapest, at = -scores[i, k], k
+        if cheapest > 0.0 and all_free:
+            row_price[i], place[i] = 0.0, K
+            continue
         if cheapest > 0.0:
             cheapest, at = 0.0, K + opened
             if free_of_charge and K + opened + 1 < C:
@@ -118,7 +124,8 @@ def shortest_augmenting_paths(scores, surcharge, most_new, choice):
         at = end
         while True:
             i = parent[at]
-            holder[at] = i
+            if not (all_free and at == K):
+                holder[at] = i
             place[i], at = at, place[i]
             if i == start:
                 break

@@ -45,7 +45,8 @@ def _stays(old, choice, atoms):
 def _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed):
     """Choose the best assignment by scores in float64."""
     L = len(Y)
-    if used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0:
+    free = used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0
+    if free and L > BLOCK_ROWS:
         assign_pairs(Y, used, atoms, tables, work, choice, claimed)
         return
     scores = exact_scores(Y, used, atoms, tables, new)
