@@ -17,7 +17,6 @@ from modelweld.fit.engines import choice
 from modelweld.fit.engines.compiled import CompiledBoard, pack
 from modelweld.fit.engines.compiled.assignment import (
     distinct_best,
-    is_certain,
     paths_of_pairs,
     shortest_augmenting_paths,
 )
@@ -207,28 +206,6 @@ def test_a_sweep_says_by_how_much_values_are_where_they_are(shape):
         assert board.margin == 0
     assert found[0] == CLEAR
     assert 0 < min(found) < CLEAR
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32 - 1), st.sampled_from([1e-9, 0.1, 0.5]))
-def test_assignments_that_are_certain_stay_the_best_ones(L, K, seed, doubt):
-    rng = np.random.default_rng(seed)
-    ties = seed % 2
-    scores = rng.integers(-3, 4, (L, K)).astype(float) if ties else rng.normal(0, 2, (L, K))
-    choice, free = np.empty(L, dtype=np.int64), np.zeros(L)
-    certain = is_certain(scores, *shortest_augmenting_paths(scores, free, L, choice), doubt)
-    assert certain or ties or doubt > 1e-3
-    for _ in range(10 if certain else 0):
-        other = scores + rng.choice([-0.5, 0.5], (L, K)) * doubt
-        assert np.array_equal(best_assignment(other, free, L), choice)
-
-
-def test_an_assignment_that_another_equals_is_not_certain():
-    # two values, two atoms, either way round; and a value that might as well be new
-    for scores in (np.ones((2, 2)), np.array([[2.0, 1.0], [1.0, 0.0]]), np.zeros((1, 1))):
-        L = len(scores)
-        prices = shortest_augmenting_paths(scores, np.zeros(L), L, np.empty(L, dtype=np.int64))
-        assert not is_certain(scores, *prices, 1e-9)
 
 
 def along_paths(scores, surcharge, most_new, choice):
