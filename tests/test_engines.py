@@ -9,10 +9,8 @@ import modelweld
 from modelweld import BetaBernoulli, Gaussian, Spectrum, simulate
 from modelweld.core.algorithm1 import CLEAR, NEW, alternate, best_assignment, is_same_partition
 from modelweld.core.board import Board
-from modelweld.core.moments import Hyperparameters
 from modelweld.core.values import Stack, group_of_values, offsets_of
 from modelweld.families import real_values
-from modelweld.families.math.standard_errors import VaryingNoise
 from modelweld.fit.engines import choice
 from modelweld.fit.engines.compiled import CompiledBoard, pack
 from modelweld.fit.engines.compiled.assignment import (
@@ -266,20 +264,6 @@ def test_values_known_unequally_well_score_the_same_when_compiled(weighed, decad
         monkeypatch.setattr(real_values, "COMPILED_PREDICTIVE_FROM", threshold)
         said.append(real_values.Gaussian.density(seen, w, w * y, *atoms))
     assert said[0] == pytest.approx(said[1], rel=1e-10)
-
-
-@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
-def test_the_likelihood_with_standard_errors_is_the_same_when_compiled(shape, monkeypatch):
-    rng = np.random.default_rng(2)
-    y, labels = rng.normal(0, 3, (40, 3)), np.append(np.arange(6), rng.integers(0, 6, 34))
-    stack = Stack(y, offsets_of([40]), rng.uniform(0, 2, (40, 3)), rng.choice([0.0, 1.0, 5.0], (40, 3)))
-    at = Hyperparameters(*(rng.uniform(0.5, 2, 3 if shape == "diagonal" or i == 0 else 1) for i in range(3)))
-    likelihood = VaryingNoise(y, stack, labels)
-    value, slopes = likelihood(at, 0.7)
-    quick, quick_slopes = likelihood.compiled(at, 0.7)
-    assert quick == pytest.approx(value, rel=1e-10)
-    for one, other in zip(quick_slopes, slopes, strict=True):
-        assert one == pytest.approx(other, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("noise", [0.5, 1.5, 3.0])

@@ -21,9 +21,6 @@ from modelweld.families.math.maximise import LARGEST_LOG_STEP as LARGEST_LOG_STE
 from modelweld.families.math.random_effects import SMALLEST_RATIO
 from modelweld.families.math.start import FLAT, NoisePrior
 
-COMPILED_LIKELIHOOD_FROM = 200_000
-"""Values x dimensions from which the likelihood is compiled: a climb takes a second without. By the input alone."""
-
 
 class VaryingNoise:
     """The likelihood of hyperparameters given values that are known unequally well, sorted by atom."""
@@ -44,8 +41,6 @@ class VaryingNoise:
 
     def __call__(self, at: Hyperparameters, c: float) -> tuple[float, Hyperparameters]:
         """Log likelihood, and its gradient (D,) in mean, noise and spread."""
-        if self.y.size >= COMPILED_LIKELIHOOD_FROM:
-            return self.compiled(at, c)
         var = at.noise * self.inverse_weight + c * self.variance
         p = self.seen / var
         P = 1.0 / at.spread + self.by_atom(p)
@@ -65,17 +60,6 @@ class VaryingNoise:
             spread=(0.5 * ((M * M + 1.0 / P) / at.spread - 1) / at.spread).sum(0),
         )
         return float(value), gradient
-
-    def compiled(self, at: Hyperparameters, c: float) -> tuple[float, Hyperparameters]:
-        """The same, compiled."""
-        from modelweld.families.math import unequal_compiled
-
-        ends = np.append(self.first, len(self.atom))
-        mean, noise, spread = (np.zeros(self.y.shape[1]) + x for x in at)
-        value, by_mean, by_noise, by_spread = unequal_compiled.likelihood(
-            self.y, self.seen, self.inverse_weight, self.variance, ends, mean, noise, spread, c
-        )
-        return float(value), Hyperparameters(by_mean, by_noise, by_spread)
 
 
 def maximise_with_variance(
