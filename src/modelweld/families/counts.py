@@ -24,21 +24,9 @@ from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Moves, average
 from modelweld.families.hyperparameters import check_choice, check_sizes, freeze_number, freeze_vectors, require
+from modelweld.families.math import simplex
 from modelweld.families.math.event_densities import SEEN_ONCE, SMALLEST_SHARE, freedom
 from modelweld.families.math.maximise import LogLikelihood
-from modelweld.families.math.simplex import (
-    ZERO,
-    Compositions,
-    MatchedCompositions,
-    Sums,
-    are_counted,
-    likelihood_of_atoms,
-    log_evidence_of_vocabularies,
-    log_rising,
-    log_rising_pairs,
-    misfit_vocabulary,
-    vocabulary_statistics,
-)
 from modelweld.families.math.start import (
     CLOSER,
     CLOSEST,
@@ -72,7 +60,7 @@ HALVINGS = 30
 """Of the interval of log n: to one part in 1e8."""
 
 
-def first_worths(stack: Stack, compositions: Compositions) -> list[float]:
+def first_worths(stack: Stack, compositions: simplex.Compositions) -> list[float]:
     """Values of `between` worth trying: two where few dimensions leave it open which pairs are copies, and a lower one.
 
     That is halfway down to the least that may be learned: values that most likely belong to one atom are very alike.
@@ -100,14 +88,14 @@ def least_worth(first: float, D: int) -> float:
     return max(WORTH[0], min(first, WORTH[1], LEAST_PER_WORD * D))
 
 
-def first_values(stack: Stack, compositions: Compositions) -> Index:
+def first_values(stack: Stack, compositions: simplex.Compositions) -> Index:
     """Values that pseudo-counts are first learned from."""
     largest = [stack.group(int(j)) for j in stack.largest(len(stack.sizes))]
     chosen = np.concatenate([np.zeros(0, dtype=np.int64), *largest])
     return np.asarray(chosen[compositions.n[chosen] > 0][:ROWS_LOOKED_AT])
 
 
-def _match_groups(stack: Stack, compositions: Compositions) -> list[list[tuple[int, int]]]:
+def _match_groups(stack: Stack, compositions: simplex.Compositions) -> list[list[tuple[int, int]]]:
     """Of pairs of groups, values that an optimal matching of square roots puts together, the most alike first."""
     groups = [stack.group(int(j)) for j in stack.largest(len(stack.sizes))]
     groups = [g for g in (g[compositions.n[g] > 0] for g in groups) if len(g)]
@@ -127,11 +115,13 @@ def _match_groups(stack: Stack, compositions: Compositions) -> list[list[tuple[i
     return found
 
 
-def _worth_of_pair(compositions: Compositions, i: int, j: int) -> float:
+def _worth_of_pair(compositions: simplex.Compositions, i: int, j: int) -> float:
     """`between` at which the two values differ as much as copies do on average."""
     p, q = _in_common(compositions, i, j)
     m = (p + q) / 2
-    divergence = sum(float((r[r > ZERO] * np.log(r[r > ZERO] / m[r > ZERO])).sum()) for r in (p, q))
+    divergence = sum(
+        float((r[r > simplex.ZERO] * np.log(r[r > simplex.ZERO] / m[r > simplex.ZERO])).sum()) for r in (p, q)
+    )
     low, high = np.log(WORTH)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -142,18 +132,18 @@ def _worth_of_pair(compositions: Compositions, i: int, j: int) -> float:
     return 1 / max(noise - float(1 / compositions.n[i] + 1 / compositions.n[j]) / 2, SMALLEST_SHARE * noise)
 
 
-def _in_common(compositions: Compositions, i: int, j: int) -> tuple[Array, Array]:
+def _in_common(compositions: simplex.Compositions, i: int, j: int) -> tuple[Array, Array]:
     """Both values over the words that both know."""
     p, q = compositions.p[i], compositions.p[j]
     if compositions.seen is not None:
         both = compositions.seen[i] * compositions.seen[j]
-        p, q = (x * both / max(float((x * both).sum()), ZERO) for x in (p, q))
+        p, q = (x * both / max(float((x * both).sum()), simplex.ZERO) for x in (p, q))
     return p, q
 
 
 def _freedom(p: Array, n: float, once: float) -> float:
     """Degrees of freedom of one value worth n."""
-    return float(freedom(n * p[p > ZERO]).sum() - freedom(np.array([n]))[0] + SEEN_ONCE * n * once)
+    return float(freedom(n * p[p > simplex.ZERO]).sum() - freedom(np.array([n]))[0] + SEEN_ONCE * n * once)
 
 
 PSEUDO_COUNTS = (1e-6, 1e4)
@@ -231,7 +221,7 @@ class Counts(Moves, Observed):
         values = np.where(there, stack.values, 0.0)
         wrong = (values < 0).any(1) | (there.any(1) & (values.sum(1) <= 0))
         if not wrong.any():
-            return misfit_vocabulary(values, there, stack) if len(stack.sizes) > 1 and not there.all() else None
+            return simplex.misfit_vocabulary(values, there, stack) if len(stack.sizes) > 1 and not there.all() else None
         row = int(wrong.argmax())
         if (values[row] < 0).any():
             return row, f"are not negative; found {values[row].min():g}"
@@ -241,8 +231,8 @@ class Counts(Moves, Observed):
         """`between` from values that seem to be of one atom, and its least; `base` from the largest groups."""
         D = stack.values.shape[1]
         check_sizes(self, ("base",), D)
-        counted = are_counted(stack.values, stack.weight) if self.counted is None else self.counted
-        given = Compositions.of_stack(stack, counted)
+        counted = simplex.are_counted(stack.values, stack.weight) if self.counted is None else self.counted
+        given = simplex.Compositions.of_stack(stack, counted)
         if self.exact and np.isinf(given.n).any():
             raise InputError(
                 "Counts: between=inf needs counts, but some rows are probabilities (they sum to one); send the number "
@@ -266,13 +256,13 @@ class Counts(Moves, Observed):
         """[n p, n, h], (L, D + 2); with vocabularies that differ [n p, n, h, E, U, n A_V], (L, 2 D + 4)."""
         if variance is not None:
             self.refuse_variance("observations")
-        given = Compositions.of(values, weight, self.counted)
+        given = simplex.Compositions.of(values, weight, self.counted)
         n = given.effective_size(require(self.between))
         h = given.coefficient() if self.exact else given.carrier(require(self.between)) + given.measure
         plain = [n[:, None] * given.p, n[:, None], h[:, None]]
         if given.seen is None:
             return np.concatenate(plain, axis=1)
-        of = vocabulary_statistics(given.p, given.seen, n, self._base)
+        of = simplex.vocabulary_statistics(given.p, given.seen, n, self._base)
         return np.concatenate([*plain, of.E, of.U[:, None], of.mass[:, None]], axis=1)
 
     def log_evidence(self, rows: Array) -> Array:
@@ -280,9 +270,9 @@ class Counts(Moves, Observed):
         a, D = self._base, self._base.size
         s, N, H = rows[..., :D], rows[..., D], rows[..., D + 1]
         if rows.shape[-1] > D + 2:
-            return log_evidence_of_vocabularies(self._sums(rows), a) + H
+            return simplex.log_evidence_of_vocabularies(self._sums(rows), a) + H
         A = a.sum()
-        return np.asarray(log_rising(s, a) + scipy.special.gammaln(A) - scipy.special.gammaln(A + N) + H)
+        return np.asarray(simplex.log_rising(s, a) + scipy.special.gammaln(A) - scipy.special.gammaln(A + N) + H)
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean (base + s) / (A + N), which is also the mode of the logarithms of theta."""
@@ -311,7 +301,7 @@ class Counts(Moves, Observed):
             parts = [subtract_evidence(self, own[b], sums) for b in blocks(len(own), sums.size)]
             return np.concatenate(parts) if parts else np.zeros((0, len(sums)))
         total = a.sum() + sums[:, D]
-        rising = log_rising_pairs(own[:, :D], a + sums[:, :D])
+        rising = simplex.log_rising_pairs(own[:, :D], a + sums[:, :D])
         return np.asarray(
             rising + scipy.special.gammaln(total) - scipy.special.gammaln(total + own[:, D, None]) + own[:, D + 1, None]
         )
@@ -328,19 +318,23 @@ class Counts(Moves, Observed):
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """As `update`, and `between`; where vocabularies differ `base` is learned from the values, too."""
-        if self.learning == "nothing" or self.tells(labels) or Compositions.of_stack(stack, self.counted).seen is None:
+        if (
+            self.learning == "nothing"
+            or self.tells(labels)
+            or simplex.Compositions.of_stack(stack, self.counted).seen is None
+        ):
             return super().learn(stack, labels, sums)
-        matched = MatchedCompositions(Compositions.of_stack(stack, self.counted), labels)
+        matched = simplex.MatchedCompositions(simplex.Compositions.of_stack(stack, self.counted), labels)
         return self.climb_on(matched.likelihood_of_atoms(require(self.between)), sums, between=False)
 
     def of_atoms(self, sums: Array) -> LogLikelihood:
         """Of logarithms of `base`."""
         D = self._base.size
-        return likelihood_of_atoms(sums[:, :D], sums[:, D])
+        return simplex.likelihood_of_atoms(sums[:, :D], sums[:, D])
 
     def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
         """Of those and of the logarithm of `between`."""
-        return MatchedCompositions(Compositions.of_stack(stack, self.counted), labels).log_likelihood
+        return simplex.MatchedCompositions(simplex.Compositions.of_stack(stack, self.counted), labels).log_likelihood
 
     def search(self, sums: Array, between: bool) -> Search:
         """Between the bounds; in units in which curvatures are about one."""
@@ -363,7 +357,7 @@ class Counts(Moves, Observed):
         """Of every number the mean; `least` is what none of them fell below."""
         return with_fields(average(families, share), least=min(family.least for family in families))
 
-    def _with_first_base(self, stack: Stack, given: Compositions) -> Self:
+    def _with_first_base(self, stack: Stack, given: simplex.Compositions) -> Self:
         """Pseudo-counts that suit some values, each an atom of its own; those of the values' mean to start from."""
         some = first_values(stack, given)
         p, n, D = given.p[some], given.effective_size(require(self.between))[some], stack.values.shape[1]
@@ -372,11 +366,11 @@ class Counts(Moves, Observed):
         found = start.update(np.column_stack([n[:, None] * p, n, np.zeros(len(n))])) if len(p) else start
         return replace(found, learning=self.learning)
 
-    def _sums(self, rows: Array) -> Sums:
+    def _sums(self, rows: Array) -> simplex.Sums:
         """The parts of rows of differing vocabularies."""
         D = self._base.size
         tail = rows[..., D + 2 :]
-        return Sums(rows[..., :D], tail[..., :D], rows[..., D], tail[..., D], tail[..., D + 1])
+        return simplex.Sums(rows[..., :D], tail[..., :D], rows[..., D], tail[..., D], tail[..., D + 1])
 
     @property
     def _base(self) -> Array:

@@ -30,20 +30,10 @@ from modelweld.families.capabilities import (
     average,
 )
 from modelweld.families.hyperparameters import check_choice, freeze_number, require
+from modelweld.families.math import sphere
 from modelweld.families.math.bessel import COLUMNS, OwnTilts, even_tilts, weigh_tilts
 from modelweld.families.math.own_concentration import Mixed, contending
 from modelweld.families.math.signs import LOG_2, orient, upright
-from modelweld.families.math.sphere import (
-    direction_of,
-    direction_rows,
-    even_weights,
-    first_concentrations,
-    measure_scatter,
-    misfit_directions,
-    rotate,
-    typical_weight,
-    unit_vector,
-)
 from modelweld.families.math.start import NOISE_SHARES, noise_shares
 from modelweld.families.registry import register
 
@@ -135,7 +125,7 @@ class Directions(
     def __post_init__(self) -> None:
         check_choice(self, "learning")
         if self.mean is not None:
-            object.__setattr__(self, "mean", unit_vector(self.mean))
+            object.__setattr__(self, "mean", sphere.unit_vector(self.mean))
         freeze_number(self, "concentration", "one positive number")
         freeze_number(self, "base_concentration", "zero or one positive number", also=0.0)
         freeze_number(self, "diversity", "zero or one positive number", also=0.0)
@@ -154,7 +144,7 @@ class Directions(
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Rows whose length is not one, of which parts have different weights, or that come with a variance."""
-        return misfit_directions(stack)
+        return sphere.misfit_directions(stack)
 
     def starts(self, stack: Stack) -> list[Self]:
         """Mean: that of the values. Concentration: from the closest pairs (`modelweld.families.math.start`)."""
@@ -162,10 +152,10 @@ class Directions(
         if self.mean is not None and np.size(self.mean) != D:
             raise InputError(f"Directions: mean has {np.size(self.mean)} entries but the values have {D} dimensions.")
         stack = self.canonical_sign(stack)
-        look = measure_scatter(stack, self.axial)
-        mean = direction_of(look.centre, np.eye(D)[0]) if self.mean is None else self.mean
+        look = sphere.measure_scatter(stack, self.axial)
+        mean = sphere.direction_of(look.centre, np.eye(D)[0]) if self.mean is None else self.mean
         shares = [NOISE_SHARES[1]] if self.concentration is not None else noise_shares(stack, look.variance)
-        first = [first_concentrations(D, look.scatter, share, typical_weight(stack)) for share in shares]
+        first = [sphere.first_concentrations(D, look.scatter, share, sphere.typical_weight(stack)) for share in shares]
         given, given_base = self.concentration, 0.0 if self.axial else self.base_concentration
         return [
             replace(
@@ -181,26 +171,30 @@ class Directions(
     def prior_location(self, stack: Stack, share: float) -> Self:
         """Concentrations as in `starts`."""
         D = stack.values.shape[1]
-        scatter = measure_scatter(self.canonical_sign(stack), self.axial).scatter
-        kappa, base = first_concentrations(D, scatter, share, typical_weight(stack))
+        scatter = sphere.measure_scatter(self.canonical_sign(stack), self.axial).scatter
+        kappa, base = sphere.first_concentrations(D, scatter, share, sphere.typical_weight(stack))
         return replace(self, concentration=kappa, base_concentration=0.0 if self.axial else base)
 
     def with_hyperprior(self, stack: Stack) -> Self:
         """The same hyperparameters, with a prior that suits these values."""
-        return self._believing(stack, measure_scatter(stack, self.axial).scatter) if self.reference else self
+        return self._believing(stack, sphere.measure_scatter(stack, self.axial).scatter) if self.reference else self
 
     def _believing(self, stack: Stack, scatter: float) -> Self:
         """With the prior that goes with such a scatter of values."""
         believes = (self.differing or self.axial) and self.learning != "nothing"
-        return replace(self, reference=stack.values.shape[1] / (scatter * typical_weight(stack))) if believes else self
+        return (
+            replace(self, reference=stack.values.shape[1] / (scatter * sphere.typical_weight(stack)))
+            if believes
+            else self
+        )
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, c, w v]: c is one column, or with `own` one for each concentration of a grid and one of 1 - w."""
-        return direction_rows(upright(values) if self.axial else values, weight, self.law.kappas)
+        return sphere.direction_rows(upright(values) if self.axial else values, weight, self.law.kappas)
 
     def rows_change(self, stack: Stack) -> bool:
         """With weights other than zero and one, rows depend on the concentration."""
-        return not even_weights(stack)
+        return not sphere.even_weights(stack)
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
@@ -214,7 +208,7 @@ class Directions(
 
     def names_candidates(self, stack: Stack) -> bool:
         """Where all values weigh the same there is a bound on the cosine."""
-        return even_weights(stack)
+        return sphere.even_weights(stack)
 
     def candidates(self, own: Array, sums: Array, odds: Array) -> tuple[Index, Index] | None:
         """Pairs whose cosine is above the atom's bound (`modelweld.families.math.own_concentration`)."""
@@ -255,7 +249,7 @@ class Directions(
     def pool(self, families: Sequence[Self], share: Array) -> Self:
         """Of every number the mean, of mean directions the direction of that."""
         found = average(families, share)
-        mean = None if self.axial else direction_of(np.asarray(found.mean), np.asarray(self.mean))
+        mean = None if self.axial else sphere.direction_of(np.asarray(found.mean), np.asarray(self.mean))
         return with_fields(found, mean=mean)
 
     def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
@@ -266,7 +260,7 @@ class Directions(
 
     def follow(self, values: Array, before: Array, after: Array) -> Array:
         """By the rotation in the plane of the two that takes one to the other."""
-        return rotate(values, before, after)
+        return sphere.rotate(values, before, after)
 
     def update(self, sums: Array) -> Self:
         """Maximum likelihood; of mean and base concentration only if there are weights other than zero and one."""
@@ -275,12 +269,12 @@ class Directions(
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """Maximum likelihood, whatever the weights."""
-        if even_weights(stack) or stack.weight is None:
+        if sphere.even_weights(stack) or stack.weight is None:
             return self.update(sums)
         weight, K = stack.weight[:, 0], len(sums)
         mean = np.bincount(labels, weight, K) / np.maximum(sums[:, 0], 1.0)
         own = weigh_tilts(weight, labels, K, stack.values.shape[1])
-        return self._fit(sums, own, mean, typical_weight(stack))
+        return self._fit(sums, own, mean, sphere.typical_weight(stack))
 
     def _fit(self, sums: Array, own: OwnTilts | None, weight: Array, typical: float) -> Self:
         """Learned from atoms' rows and what is known of their values, `own`."""

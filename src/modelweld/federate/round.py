@@ -16,19 +16,8 @@ from typing import Any
 from modelweld.core.values import arrays_of
 from modelweld.errors import InputError, printable, shorten
 from modelweld.federate.culprits import fuse_others
-from modelweld.files import save
+from modelweld.files import limits, save
 from modelweld.files.fusion_file import content_of
-from modelweld.files.limits import (
-    AGAIN,
-    LARGEST_FILE,
-    LONGEST_NAME,
-    check_free,
-    check_name,
-    first_line,
-    naming,
-    spell_bytes,
-    whole_file,
-)
 from modelweld.files.manifest import SITE, load_site, manifest_of, site_bytes
 from modelweld.files.tensors import open_tensors
 from modelweld.fusion import Fusion
@@ -46,7 +35,7 @@ def pack(model: LocalModel) -> bytes:
     >>> unpack(pack(site), "north").arrays["v"].tolist()
     [[1.0, 2.0]]
     """
-    with naming(model.site or "the model"):
+    with limits.naming(model.site or "the model"):
         return site_bytes(model)
 
 
@@ -81,11 +70,10 @@ def unpack(data: bytes, sender: str) -> LocalModel:
     modelweld.errors.InputError: 'north': it is no safetensors file, or only a part of one. Ask the site to send it \
 again.
     """
-    with naming(sender):
+    with limits.naming(sender):
         if not isinstance(data, bytes):
-            raise InputError(f"a model travels as bytes; found {type(data).__name__}. {AGAIN}")
-        if len(data) > LARGEST_FILE:
-            raise InputError(f"it has {spell_bytes(len(data))}, but at most {spell_bytes(LARGEST_FILE)} are read.")
+            raise InputError(f"a model travels as bytes; found {type(data).__name__}. {limits.AGAIN}")
+        limits.check_bytes(len(data), limits.LARGEST_FILE)
         file = open_tensors(data)
         manifest = manifest_of(file)
         if manifest is None or manifest["format"] != SITE:
@@ -134,7 +122,7 @@ site to send it again.)
     """
 
     def __init__(self, expected: Iterable[str] | None = None) -> None:
-        self.expected = None if expected is None else frozenset(check_name(str(s), "a site") for s in expected)
+        self.expected = None if expected is None else frozenset(limits.check_name(str(s), "a site") for s in expected)
         self.refused: dict[str, str] = {}
         self.late: set[str] = set()
         self._sent: dict[str, LocalModel] = {}
@@ -165,11 +153,11 @@ site to send it again.)
             return False
         try:
             model = unpack(payload, _show_name(sender))
-            site = model.site or check_name(sender, "a site")
+            site = model.site or limits.check_name(sender, "a site")
         except InputError as wrong:
             return self.refuse(sender, str(wrong).removeprefix(f"{_show_name(sender)!r}: "))
         except Exception as wrong:  # whatever one site sends, the answers of the others must not be lost
-            return self.refuse(sender, f"it cannot be read: {type(wrong).__name__}, {first_line(wrong)}")
+            return self.refuse(sender, f"it cannot be read: {type(wrong).__name__}, {limits.first_line(wrong)}")
         if self.expected is not None and site not in self.expected:
             return self.refuse(sender, f"it calls itself {site!r}, and no such site is expected")
         if self.expected is not None and sender in self.expected and site != sender:
@@ -260,7 +248,7 @@ site to send it again.)
 def _show_name(sender: str) -> str:
     """The name of a sender, fit for logs: a transport forwards any name that a sender uses."""
     name = printable(sender)
-    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
+    return name if len(name) <= limits.LONGEST_NAME else f"{name[: limits.LONGEST_NAME]}..."
 
 
 def pack_fused(fusion: Fusion, how: str | None = None, **options: Any) -> bytes:
@@ -337,7 +325,7 @@ class Outcome:
         self.folder, self.force = Path(folder).absolute(), force
         for name in (FUSION, PAGE, ROUND):
             if self.folder.is_dir():
-                check_free(self.folder / name, force=force)
+                limits.check_free(self.folder / name, force=force)
         if not self.folder.parent.is_dir():
             raise InputError(f"'{self.folder}': there is no folder '{self.folder.parent}' to make it in.")
         self.folder.mkdir(exist_ok=True)
@@ -350,7 +338,7 @@ class Outcome:
     def tell(self, answers: Answers) -> None:
         """Write who answered, who is missing or late, and what was refused."""
         text = json.dumps(answers.as_dict(), indent=2, ensure_ascii=False) + "\n"
-        with whole_file(self.folder / ROUND, force=True) as part:
+        with limits.whole_file(self.folder / ROUND, force=True) as part:
             part.write_text(text, encoding="utf-8")
 
 

@@ -80,9 +80,20 @@ def spell_bytes(number: float) -> str:
     return f"{number:.0f} bytes"
 
 
-def most_expanded(file_bytes: int) -> int:
-    """Bytes to which a compressed file of this size may grow."""
-    return max(FREE_EXPANSION, MOST_EXPANSION * file_bytes)
+def check_bytes(number: int, most: int, what: str = "it") -> None:
+    """Refuse what has more bytes than are read."""
+    if number > most:
+        raise InputError(f"{what} has {spell_bytes(number)}, but at most {spell_bytes(most)} are read.")
+
+
+def check_growth(total: int, size: int) -> None:
+    """Refuse a compressed file of this size that would take far more memory than it has bytes."""
+    most = max(FREE_EXPANSION, MOST_EXPANSION * size)
+    if total > most:
+        raise InputError(
+            f"it has {spell_bytes(size)} but unpacks to {spell_bytes(total)}, and {spell_bytes(most)} are read of a "
+            "file of that size. Write it uncompressed: numpy.savez, or modelweld.files.save."
+        )
 
 
 def check_name(name: str, what: str, *, empty: bool = False) -> str:
@@ -130,8 +141,7 @@ def parse(text: bytes, what: str) -> object:
     >>> parse(b'{"a": [1, 2.5, null]}', "the manifest")
     {'a': [1, 2.5, None]}
     """
-    if len(text) > LARGEST_HEADER:
-        raise InputError(f"{what} has {spell_bytes(len(text))}, but at most {spell_bytes(LARGEST_HEADER)} are read.")
+    check_bytes(len(text), LARGEST_HEADER, what)
     if text.count(b"[") + text.count(b"{") > MOST_BRACKETS:
         raise InputError(f"{what} has more than {MOST_BRACKETS:,} lists and objects. Send parameters as tensors.")
     try:
@@ -236,10 +246,7 @@ def size_of(path: Path, most: int = LARGEST_FILE) -> int:
         raise InputError("it is not a file. Give the path of a file, not of a folder or a device.")
     if found.st_size == 0:
         raise InputError(f"it is empty. {AGAIN}")
-    if found.st_size > most:
-        raise InputError(
-            f"it has {spell_bytes(found.st_size)}, but at most {spell_bytes(most)} are read of such a file."
-        )
+    check_bytes(found.st_size, most)
     return found.st_size
 
 

@@ -19,18 +19,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array
 from modelweld.errors import InputError, first_repeated
-from modelweld.files.limits import (
-    AGAIN,
-    LARGEST_HEADER,
-    MOST_ENTRIES,
-    MOST_TENSORS,
-    MiB,
-    check_name,
-    check_words,
-    most_expanded,
-    size_of,
-    spell_bytes,
-)
+from modelweld.files import limits
 from modelweld.files.tensors import NamedArrays, Tensor
 from modelweld.inputs.local_model import LocalModel, check_values
 from modelweld.inputs.plain_tables import check_centres
@@ -77,7 +66,7 @@ def model_of(given: Mapping[str, ArrayLike], *, centres: bool = False) -> LocalM
             f"array {alone[0]!r} must have one row per parameter: two axes; found shape {values.shape}."
             + (" For one-dimensional parameters use shape (L, 1)." if values.ndim == 1 else "")
         )
-    site = check_name(str(parts.pop("site", "")), "a site", empty=True)
+    site = limits.check_name(str(parts.pop("site", "")), "a site", empty=True)
     time = _time(parts.pop("time", None))
     features = _features(parts.pop("features", None), values.shape[1])
     counts = check_values(parts.pop("counts"), "counts") if "counts" in parts else None
@@ -114,7 +103,7 @@ def _features(given: ArrayLike | None, D: int) -> list[str] | None:
     names = given if isinstance(given, list) else np.asarray(given).tolist()
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names) and len(names) == D):
         raise InputError(f"features must be {D} names, one per column; found {str(given)[:60]!r}.")
-    check_words(names, "features")
+    limits.check_words(names, "features")
     return names
 
 
@@ -150,14 +139,14 @@ PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 def read_npy(path: Path) -> NamedArrays:
     """The one array of an npy file."""
-    size = size_of(path)
+    size = limits.size_of(path)
     with path.open("rb") as file:
         return {"values": _array(file, size, "it")}
 
 
 def read_npz(path: Path) -> NamedArrays:
     """The arrays of an npz file by name."""
-    size = size_of(path)
+    size = limits.size_of(path)
     check_archive(path, size)
     found: dict[str, Tensor] = {}
     numbers = 0
@@ -170,9 +159,9 @@ def read_npz(path: Path) -> NamedArrays:
                 with archive.open(member) as file:
                     found[name] = _array(file, member.file_size, f"array {name!r}")
             except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError):
-                raise InputError(f"array {name!r} is damaged. {AGAIN}") from None
+                raise InputError(f"array {name!r} is damaged. {limits.AGAIN}") from None
             numbers += found[name].size
-            _check_growth(8 * numbers, size)
+            limits.check_growth(8 * numbers, size)
     return {name: _as_words(array) for name, array in found.items()}
 
 
@@ -188,36 +177,28 @@ def check_archive(path: Path, size: int) -> None:
         tail = file.read()
     end, before = tail[-DIRECTORY_END:], tail[:-DIRECTORY_END]
     if not end.startswith(b"PK\x05\x06") or before.startswith(b"PK\x06\x07"):
-        raise InputError(f"it is no whole {path.suffix} file: another format, or only a part. {AGAIN}")
-    if int.from_bytes(end[12:16], "little") > LARGEST_HEADER:
-        raise InputError(f"its list of members has more than {spell_bytes(LARGEST_HEADER)}; no model has so many.")
+        raise InputError(f"it is no whole {path.suffix} file: another format, or only a part. {limits.AGAIN}")
+    if int.from_bytes(end[12:16], "little") > limits.LARGEST_HEADER:
+        raise InputError(
+            f"its list of members has more than {limits.spell_bytes(limits.LARGEST_HEADER)}; no model has so many."
+        )
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        raise InputError(f"it is no zip archive, or damaged. {AGAIN}") from None
-    if len(members) > MOST_TENSORS:
-        raise InputError(f"it has {len(members):,} members, but at most {MOST_TENSORS:,} are read.")
+        raise InputError(f"it is no zip archive, or damaged. {limits.AGAIN}") from None
+    if len(members) > limits.MOST_TENSORS:
+        raise InputError(f"it has {len(members):,} members, but at most {limits.MOST_TENSORS:,} are read.")
     twice = first_repeated(member.filename for member in members)
     if twice is not None:
         raise InputError(f"{twice!r} comes twice in it; which one is meant cannot be known.")
     for member in members:
         parts = member.filename.replace("\\", "/").split("/")
         if ".." in parts or "" in parts or not member.filename.isprintable():
-            raise InputError(f"its member {member.filename!r} has no plain name. {AGAIN}")
+            raise InputError(f"its member {member.filename!r} has no plain name. {limits.AGAIN}")
         if member.flag_bits & 1 or member.compress_type not in PLAIN:
             raise InputError(f"its member {member.filename!r} is encrypted or packed oddly. Write it plainly.")
-    _check_growth(sum(member.file_size for member in members), size)
-
-
-def _check_growth(total: int, size: int) -> None:
-    """Refuse an archive that would take far more memory than it has bytes."""
-    most = most_expanded(size)
-    if total > most:
-        raise InputError(
-            f"it has {spell_bytes(size)} but unpacks to {spell_bytes(total)}, and {spell_bytes(most)} are read of a "
-            "file of that size. Write it uncompressed: numpy.savez, or modelweld.files.save."
-        )
+    limits.check_growth(sum(member.file_size for member in members), size)
 
 
 def _array(file: IO[bytes], size: int, what: str) -> Tensor:
@@ -238,17 +219,16 @@ def _array(file: IO[bytes], size: int, what: str) -> Tensor:
         raise InputError(f"{what} holds {str(dtype)[:60]}, but must hold real numbers. Save it as float64.")
     count = math.prod(shape)
     if count * dtype.itemsize != size - file.tell():
-        raise InputError(
-            f"{what} claims {spell_bytes(count * dtype.itemsize)} but has {spell_bytes(size - file.tell())}. {AGAIN}"
-        )
-    if 0 in shape and math.prod(max(n, 1) for n in shape) >= MOST_ENTRIES:
-        raise InputError(f"{what} has a shape that cannot be, {shape}. {AGAIN}")
+        claimed, there = limits.spell_bytes(count * dtype.itemsize), limits.spell_bytes(size - file.tell())
+        raise InputError(f"{what} claims {claimed} but has {there}. {limits.AGAIN}")
+    if 0 in shape and math.prod(max(n, 1) for n in shape) >= limits.MOST_ENTRIES:
+        raise InputError(f"{what} has a shape that cannot be, {shape}. {limits.AGAIN}")
     flat = np.empty(count, dtype=dtype)
     view, at = flat.view(np.uint8).data if flat.nbytes else memoryview(b""), 0
     while at < len(view):
-        part = file.read(min(MiB, len(view) - at))
+        part = file.read(min(limits.MiB, len(view) - at))
         if not part:
-            raise InputError(f"{what} ends too early. {AGAIN}")
+            raise InputError(f"{what} ends too early. {limits.AGAIN}")
         view[at : at + len(part)] = part
         at += len(part)
     file.read(1)  # the end of a member: only now its checksum is compared

@@ -22,15 +22,7 @@ import numpy as np
 
 from modelweld.core.values import Array
 from modelweld.errors import InputError, first_repeated
-from modelweld.files.limits import (
-    LARGEST_HEADER,
-    LARGEST_TABLE,
-    MOST_SITES,
-    first_line,
-    most_expanded,
-    size_of,
-    spell_bytes,
-)
+from modelweld.files import limits
 from modelweld.files.tensors import NamedArrays
 
 if TYPE_CHECKING:
@@ -58,7 +50,7 @@ def open_csv(path: Path) -> Iterator[tuple[list[str], Any]]:
     Where it is not the comma that separates, it may stand for the decimal point. A path "-" is standard input.
     """
     if str(path) != "-":
-        size_of(path, LARGEST_TABLE)
+        limits.size_of(path, limits.LARGEST_TABLE)
     try:
         with nullcontext(sys.stdin) if str(path) == "-" else path.open(encoding="utf-8-sig", newline="") as file:
             lines = _lines(file)
@@ -73,15 +65,14 @@ def open_csv(path: Path) -> Iterator[tuple[list[str], Any]]:
     except (csv.Error, ValueError) as wrong:
         if isinstance(wrong, InputError):
             raise
-        raise InputError(f"it is no table: {first_line(wrong)}. Save it as CSV.") from None
+        raise InputError(f"it is no table: {limits.first_line(wrong)}. Save it as CSV.") from None
 
 
 def _lines(file: IO[str]) -> Iterator[str]:
-    while line := file.readline(LARGEST_HEADER + 1):
-        if len(line) > LARGEST_HEADER:
-            raise InputError(
-                f"a line of it has more than {spell_bytes(LARGEST_HEADER)}. It may be a file of another kind."
-            )
+    while line := file.readline(limits.LARGEST_HEADER + 1):
+        if len(line) > limits.LARGEST_HEADER:
+            most = limits.spell_bytes(limits.LARGEST_HEADER)
+            raise InputError(f"a line of it has more than {most}. It may be a file of another kind.")
         yield line
 
 
@@ -190,15 +181,15 @@ def _rows_of(sites: list[str] | None, total: int) -> dict[str, list[int] | slice
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for i, site in enumerate(sites):
         rows[site].append(i)
-    if len(rows) > MOST_SITES:
-        most = f"at most {MOST_SITES:,} are read of one table"
+    if len(rows) > limits.MOST_SITES:
+        most = f"at most {limits.MOST_SITES:,} are read of one table"
         raise InputError(f"it has {len(rows):,} sites, but {most}. Cut it in parts.")
     return {**rows}
 
 
 def read_parquet(path: Path) -> list[NamedArrays]:
     """The sites of a Parquet table, each as named arrays; needs pyarrow."""
-    size = size_of(path)
+    size = limits.size_of(path)
     try:
         import pyarrow
         from pyarrow import parquet
@@ -207,12 +198,7 @@ def read_parquet(path: Path) -> list[NamedArrays]:
     try:
         texts = [name for name in (SITE, TIME) if name in parquet.read_schema(path).names]
         with parquet.ParquetFile(path, read_dictionary=texts) as file:
-            claimed, most = file.metadata.num_rows * file.metadata.num_columns * 8, most_expanded(size)
-            if claimed > most:
-                raise InputError(
-                    f"it has {spell_bytes(size)} but unpacks to {spell_bytes(claimed)}, and {spell_bytes(most)} are "
-                    "read of a file of that size. Write it uncompressed, or with modelweld.files.save."
-                )
+            limits.check_growth(file.metadata.num_rows * file.metadata.num_columns * 8, size)
             schema = file.schema_arrow
             _check_columns(list(schema.names))
             words = [SITE] if SITE in schema.names else []
@@ -230,7 +216,7 @@ def read_parquet(path: Path) -> list[NamedArrays]:
     except InputError:
         raise
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as wrong:
-        raise InputError(f"it is no Parquet table, or damaged: {first_line(wrong)}.") from None
+        raise InputError(f"it is no Parquet table, or damaged: {limits.first_line(wrong)}.") from None
     columns = [name for name in schema.names if name not in spelt]
     numbers = np.empty((table.num_rows, len(columns)))
     for i, name in enumerate(columns):

@@ -22,21 +22,7 @@ import safetensors.numpy
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError
-from modelweld.files.limits import (
-    AGAIN,
-    LARGEST_HEADER,
-    MOST_AXES,
-    MOST_ENTRIES,
-    MOST_TENSORS,
-    MiB,
-    first_line,
-    looks_like,
-    naming,
-    parse,
-    size_of,
-    spell_bytes,
-    whole_file,
-)
+from modelweld.files import limits
 
 Tensor = NDArray[np.generic]
 """Numbers of any type that a file may hold."""
@@ -55,7 +41,7 @@ Entry = dict[str, Any]
 before it is read, has its layout."""
 
 
-SMALL = 1 * MiB
+SMALL = 1 * limits.MiB
 """Bytes of a file that is read at once: opening it for each of its tensors would take longer."""
 
 DTYPES = {
@@ -100,35 +86,32 @@ class Tensors:
         count = math.prod(place.shape)
         found = np.fromfile(self.source, dtype=place.dtype, count=count, offset=self.start + place.begin)
         if found.size != count:
-            raise InputError(f"tensor {name!r} ends too early: the file was changed while it was read. {AGAIN}")
+            raise InputError(f"tensor {name!r} ends too early: the file was changed while it was read. {limits.AGAIN}")
         return found.reshape(place.shape)
 
 
 def open_tensors(source: Path | bytes) -> Tensors:
     """The header of a safetensors file, or of its bytes, all of its claims checked against their number."""
-    if not isinstance(source, bytes) and size_of(source) <= SMALL:
+    if not isinstance(source, bytes) and limits.size_of(source) <= SMALL:
         with source.open("rb", buffering=0) as small:
             source = small.read(SMALL + 1)
-    size = len(source) if isinstance(source, bytes) else size_of(source)
+    size = len(source) if isinstance(source, bytes) else limits.size_of(source)
     with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
         first = file.read(8)
         length = int.from_bytes(first, "little")
         if len(first) < 8 or length > size - 8 or length < 2:
-            raise InputError(f"it is no safetensors file, or only a part of one{_seeming(first)}. {AGAIN}")
-        if length > LARGEST_HEADER:
-            raise InputError(
-                f"its header has {spell_bytes(length)}, but at most {spell_bytes(LARGEST_HEADER)} are read."
-            )
+            raise InputError(f"it is no safetensors file, or only a part of one{_seeming(first)}. {limits.AGAIN}")
+        limits.check_bytes(length, limits.LARGEST_HEADER, "its header")
         text = file.read(length)
     if not text.startswith(b"{"):
-        raise InputError(f"it is no safetensors file{_seeming(first)}. {AGAIN}")
-    header = parse(text, "its header")
+        raise InputError(f"it is no safetensors file{_seeming(first)}. {limits.AGAIN}")
+    header = limits.parse(text, "its header")
     assert isinstance(header, dict)  # it begins with a brace
     words = header.pop("__metadata__", {})
     if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
-        raise InputError(f"the metadata of its header must be words. {AGAIN}")
-    if len(header) > MOST_TENSORS:
-        raise InputError(f"it has {len(header):,} tensors, but at most {MOST_TENSORS:,} are read.")
+        raise InputError(f"the metadata of its header must be words. {limits.AGAIN}")
+    if len(header) > limits.MOST_TENSORS:
+        raise InputError(f"it has {len(header):,} tensors, but at most {limits.MOST_TENSORS:,} are read.")
     places = {name: _place(name, entry) for name, entry in header.items()}
     _check_filled(places, size - 8 - length)
     return Tensors(source, 8 + length, places, words)
@@ -137,17 +120,21 @@ def open_tensors(source: Path | bytes) -> Tensors:
 def _place(name: str, entry: object) -> Place:
     """One line of the header."""
     if not isinstance(entry, dict) or entry.keys() != SAID:
-        raise InputError(f"its header says of tensor {name!r} something else than type, shape and place. {AGAIN}")
+        raise InputError(
+            f"its header says of tensor {name!r} something else than type, shape and place. {limits.AGAIN}"
+        )
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise InputError(f"tensor {name!r} is of type {dtype!r}, but must be of {', '.join(DTYPES)}. Save it as F64.")
-    if not (_naturals(shape) and len(shape) <= MOST_AXES and _naturals(offsets) and len(offsets) == 2):
-        raise InputError(f"its header gives tensor {name!r} a shape or a place that cannot be. {AGAIN}")
+    if not (_naturals(shape) and len(shape) <= limits.MOST_AXES and _naturals(offsets) and len(offsets) == 2):
+        raise InputError(f"its header gives tensor {name!r} a shape or a place that cannot be. {limits.AGAIN}")
     place = Place(DTYPES[dtype], tuple(shape), *offsets)
     if math.prod(place.shape) * SIZES[place.dtype] != place.end - place.begin:
-        raise InputError(f"its header gives tensor {name!r} another size than its shape {place.shape} has. {AGAIN}")
-    if 0 in place.shape and math.prod(max(n, 1) for n in place.shape) >= MOST_ENTRIES:
-        raise InputError(f"its header gives tensor {name!r} a shape that cannot be, {place.shape}. {AGAIN}")
+        raise InputError(
+            f"its header gives tensor {name!r} another size than its shape {place.shape} has. {limits.AGAIN}"
+        )
+    if 0 in place.shape and math.prod(max(n, 1) for n in place.shape) >= limits.MOST_ENTRIES:
+        raise InputError(f"its header gives tensor {name!r} a shape that cannot be, {place.shape}. {limits.AGAIN}")
     return place
 
 
@@ -160,15 +147,18 @@ def _check_filled(places: Mapping[str, Place], size: int) -> None:
     at = 0
     for name, place in sorted(places.items(), key=lambda item: (item[1].begin, item[1].end)):
         if place.begin != at:
-            raise InputError(f"its header places tensor {name!r} over another, or leaves a gap before it. {AGAIN}")
+            raise InputError(
+                f"its header places tensor {name!r} over another, or leaves a gap before it. {limits.AGAIN}"
+            )
         at = place.end
     if at != size:
         what = "it ends too early" if at > size else "something follows its last tensor"
-        raise InputError(f"{what}: tensors take {spell_bytes(at)}, the file has {spell_bytes(size)} for them. {AGAIN}")
+        taken, there = limits.spell_bytes(at), limits.spell_bytes(size)
+        raise InputError(f"{what}: tensors take {taken}, the file has {there} for them. {limits.AGAIN}")
 
 
 def _seeming(first: bytes) -> str:
-    found = looks_like(first)
+    found = limits.looks_like(first)
     return "" if found is None else f"; it looks like {found[0]}"
 
 
@@ -195,10 +185,10 @@ def save_as(
 ) -> Path:
     """Write the tensors and the manifest that `content` makes; errors, also its own, name the file."""
     where = Path(path)
-    with naming(where):
+    with limits.naming(where):
         if where.suffix != ".safetensors":
             raise InputError(f"such files are called something.safetensors; found {where.name!r}. Rename it.")
-    with whole_file(where, force=force) as part:
+    with limits.whole_file(where, force=force) as part:
         write(part, *content())
     return where
 
@@ -208,5 +198,5 @@ def write(path: Path, tensors: Mapping[str, Tensor], manifest: str) -> None:
     try:
         safetensors.numpy.save_file(dict(tensors), path, metadata={KEY: manifest})
     except safetensors.SafetensorError as wrong:
-        raise InputError(f"it cannot be written: {first_line(wrong)}.") from None
+        raise InputError(f"it cannot be written: {limits.first_line(wrong)}.") from None
     open_tensors(path)  # what cannot be read should not be sent

@@ -15,17 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from modelweld.core.values import Array, Index
 from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, warn_user
+from modelweld.hmm import windows
 from modelweld.hmm.ascent import Concentrations, Course, Point, Posterior, Problem, Sticks, stack_counts
 from modelweld.hmm.forward_backward import forward_backward, most_probable
 from modelweld.hmm.statistics import Prior, Sequences, Summary, check_sequences, features, learn_prior
-from modelweld.hmm.windows import (
-    FIRST_SHARE,
-    MEAN_PRECISION,
-    autocorrelation_time,
-    draw_statistics,
-    pool_statistics,
-    power,
-)
 
 
 def check_settings(model: StickyHDPHMM) -> None:
@@ -155,7 +148,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         gamma: float = 5.0,
         eta0: float = 5.0,
         prior_scale: float | Literal["learned"] = "learned",
-        mean_precision: float = MEAN_PRECISION,
+        mean_precision: float = windows.MEAN_PRECISION,
         start: Literal["windows", "random"] = "windows",
         window: int = 20,
         n_init: int = 1,
@@ -233,7 +226,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         seeds = [int(random.randint(2**31 - 1)) for _ in range(self.n_init)]
         if self.zeta == "auto":
             self.correlation_time_ = self._correlation_time(scaled, unit, seeds[0])
-            zeta = power(self.correlation_time_)
+            zeta = windows.power(self.correlation_time_)
         else:
             zeta = float(self.zeta)
         courses = [self._begin(scaled, unit, zeta, seed) for seed in seeds]
@@ -273,14 +266,14 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
     def _begin(self, scaled: Sequences, unit: Array, zeta: float, seed: int) -> Course:
         """The start of an ascent."""
         learned = self.prior_scale == "learned"
-        scale = np.full(len(unit), FIRST_SHARE) if learned else float(self.prior_scale) / unit**2
+        scale = np.full(len(unit), windows.FIRST_SHARE) if learned else float(self.prior_scale) / unit**2
         prior, at = Prior(scale, self.mean_precision), self._concentrations
         problem = Problem(features(scaled.frames), scaled.offsets, zeta, at, learned)
         rng = np.random.default_rng(seed)
         if self.start == "random":
-            statistics = draw_statistics(problem.features, self.n_states, rng)
+            statistics = windows.draw_statistics(problem.features, self.n_states, rng)
         else:
-            statistics = pool_statistics(problem, self.n_states, self.window, prior, rng)
+            statistics = windows.pool_statistics(problem, self.n_states, self.window, prior, rng)
         return Course(problem, Point(statistics, Sticks.first(len(statistics.starts), at), prior))
 
     def _correlation_time(self, scaled: Sequences, unit: Array, seed: int) -> float:
@@ -293,7 +286,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
             point.statistics, point.sticks, point.prior, zeta=1.0, at=self._concentrations, learn_scale=False
         )
         path = at.paths(features(scaled.frames), scaled.offsets, 1.0).states.argmax(axis=1)
-        return autocorrelation_time(scaled.frames, path, scaled.offsets, at.emissions)
+        return windows.autocorrelation_time(scaled.frames, path, scaled.offsets, at.emissions)
 
     def _publish(self, summary: Summary, zeta: float, share: float | None) -> Self:
         """All that can be asked, from statistics: also what `fit` ends with, so that both give the same model."""
@@ -303,7 +296,9 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         elif share is not None:
             prior = Prior(np.full(len(unit), share), self.mean_precision)
         else:
-            prior = learn_prior(zeta * statistics.sums, Prior(np.full(len(unit), FIRST_SHARE), self.mean_precision))
+            prior = learn_prior(
+                zeta * statistics.sums, Prior(np.full(len(unit), windows.FIRST_SHARE), self.mean_precision)
+            )
         order = statistics.by_size  # sticks are for states by size, whatever order they are kept in
         back = np.append(np.argsort(order), len(order))
         sorted_ = statistics.take(order)

@@ -35,20 +35,11 @@ from modelweld.errors import Finding, InputError, NamesWarning
 from modelweld.families import Counts, Family, Gaussian, Rates, Scatter
 from modelweld.fit.screening.swapped_columns import Totals, total_components
 from modelweld.inputs.local_model import LocalModel
+from modelweld.kinds import mixture_components
 from modelweld.kinds.fused_parts import Transitions, check_counted, common_facts, concatenate
 from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture_completion import complete, merge_components
-from modelweld.kinds.mixture_components import (
-    count_bare,
-    diagonals,
-    error_variances,
-    feature_mask,
-    mean_width,
-    parameters,
-    seen_counts,
-    weight_pairs,
-)
 from modelweld.kinds.mixture_reduction import reduce_to
 
 if TYPE_CHECKING:
@@ -121,7 +112,7 @@ def hmm(
     variance, weight = {}, {}
     if "means" in emissions and counted:
         spreads = emissions["covariances"] if "covariances" in emissions else emissions["variances"]
-        variance["means"] = error_variances(spreads, counts)
+        variance["means"] = mixture_components.error_variances(spreads, counts)
     if "rates" in emissions and counted:
         weight["rates"] = counts
     return LocalModel(
@@ -182,7 +173,7 @@ class HMM(Kind):
         if are_merged(models) or are_correlated(models):
             return [weigh_states(m) for m in models]
         bare = not any(m.facts.get("counted") for m in models) and "means" in models[0].arrays
-        return count_bare(models) if bare else list(models)
+        return mixture_components.count_bare(models) if bare else list(models)
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """Matched by emissions; means are distinguished as finely as the states' own widths allow."""
@@ -191,7 +182,7 @@ class HMM(Kind):
             few = len(models) < MANY and are_merged(models)
             correlated = are_correlated(models) or are_tempered(models)
             beside: dict[Key, Family] = {"covariances": Scatter()} if few or correlated else {}
-            return {"means": Gaussian(width=mean_width(models)), **beside}
+            return {"means": Gaussian(width=mixture_components.mean_width(models)), **beside}
         return {"symbols": Counts()} if "symbols" in arrays else {"rates": Rates()}
 
     def holds_atoms_once(self, models: Sequence[LocalModel]) -> bool:
@@ -223,7 +214,7 @@ class HMM(Kind):
         if "means" in first.arrays:
             spread = "variances" if "variances" in first.arrays else "covariances"
             means, spreads, own = (concatenate(models, name) for name in ("means", spread, "counts"))
-            whole = complete((means, spreads, own), feature_mask(models), labels)
+            whole = complete((means, spreads, own), mixture_components.feature_mask(models), labels)
             emissions["means"], spreads, _ = merge_components(*whole, labels)
             emissions[spread] = shrink_spreads(spreads, counts, shrink)
             if f"part_{spread}" in first.arrays:
@@ -254,8 +245,10 @@ class HMM(Kind):
         """By the moments of Gaussian states."""
         if "means" not in model.arrays:
             return None
-        means, spreads, counts = parameters(model)
-        return total_components(means, diagonals(spreads), *seen_counts(model, counts))
+        means, spreads, counts = mixture_components.parameters(model)
+        return total_components(
+            means, mixture_components.diagonals(spreads), *mixture_components.seen_counts(model, counts)
+        )
 
     def picture(self, fusion: FitResult) -> Transitions:
         """Numbers of transitions, starts and frames, added through the matching."""
@@ -292,7 +285,7 @@ def _with_covariances(model: LocalModel, *, beside: bool) -> LocalModel:
     for name in ["variances"] if beside else [name for name in emissions if name.endswith("variances")]:
         spreads = emissions[name] if beside else emissions.pop(name)
         emissions[name.replace("variances", "covariances")] = spreads[..., None, :] * np.eye(spreads.shape[-1])
-    weight = {**(model.weight if beside else {}), **weight_pairs(model.weight)}
+    weight = {**(model.weight if beside else {}), **mixture_components.weight_pairs(model.weight)}
     return _again(model, emissions).with_(variance=model.variance, weight=weight)
 
 
@@ -393,7 +386,11 @@ def weigh_states(model: LocalModel) -> LocalModel:
     widths = np.linalg.eigvalsh(covariances)
     regular = widths[:, 0] > np.finfo(float).eps * covariances.shape[1] * np.abs(widths[:, -1])
     worth = _worth(model)
-    variance = model.variance if _time(model) is None else {"means": error_variances(parameters(model)[1], worth)}
+    variance = (
+        model.variance
+        if _time(model) is None
+        else {"means": mixture_components.error_variances(mixture_components.parameters(model)[1], worth)}
+    )
     weight = {**model.weight, "covariances": np.where(regular, worth, 0.0)}
     return model.with_(variance={**model.variance, **variance}, weight=weight)
 

@@ -17,19 +17,8 @@ from modelweld.core.values import Array, Key
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import LocalModel
+from modelweld.kinds import gp_natural
 from modelweld.kinds.fused_parts import Points, common_facts, concatenate, keep_arrays
-from modelweld.kinds.gp_natural import (
-    LEAST_INFORMATIVE,
-    averages,
-    common,
-    complete,
-    factor_of,
-    have_same_kernel,
-    learn_kernel,
-    observations,
-    process_of,
-    project,
-)
 from modelweld.kinds.gp_predictors import NAMES, Kernel, SparseGP
 from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout
@@ -195,24 +184,27 @@ class SparseProcess(Kind):
             )
         # in an order that does not depend on that of arrival, so that sums are the same to the last bit
         order = sorted(range(len(fusion.models)), key=lambda j: _content(fusion.models[j]))
-        sites = [process_of(fusion.models[j]) for j in order]
+        sites = [gp_natural.process_of(fusion.models[j]) for j in order]
         facts = {**common_facts(fusion.models), "class": WRITTEN, "version": ""}
         labels = np.concatenate([fusion.labels[j] for j in order])
-        shared, mean = common(sites)
-        inputs, values, number, scatter = averages(sites, labels)
+        shared, mean = gp_natural.common(sites)
+        inputs, values, number, scatter = gp_natural.averages(sites, labels)
         points = np.unique(np.concatenate([gp.inputs for gp in sites]), axis=0)
         if how == "spahm":
             scatter = max(scatter, SMALLEST_SCATTER * shared.outputscale)
-            factors = informative = [observations(inputs, values, scatter / number)]
+            factors = informative = [gp_natural.observations(inputs, values, scatter / number)]
         else:
-            factors, informative = [factor_of(gp) for gp in sites], [factor_of(gp, LEAST_INFORMATIVE) for gp in sites]
-        if kernel == "learned" or (kernel == "auto" and not have_same_kernel(sites)):
+            factors, informative = (
+                [gp_natural.factor_of(gp) for gp in sites],
+                [gp_natural.factor_of(gp, gp_natural.LEAST_INFORMATIVE) for gp in sites],
+            )
+        if kernel == "learned" or (kernel == "auto" and not gp_natural.have_same_kernel(sites)):
             deviation = points.std(axis=0)
             wide = Kernel(np.where(deviation > 0, deviation, shared.lengthscales), shared.outputscale, shared.name)
-            shared, mean = learn_kernel(informative, [(shared, mean), (wide, mean)])
+            shared, mean = gp_natural.learn_kernel(informative, [(shared, mean), (wide, mean)])
         if how == "natural":
-            inputs = complete(inputs, points, shared)
-        found = project(factors, shared, mean, inputs)
+            inputs = gp_natural.complete(inputs, points, shared)
+        found = gp_natural.project(factors, shared, mean, inputs)
         noise = float(np.mean([gp.noise for gp in sites]))
         return record(SparseGP(inputs, *found, shared, mean, noise, sites[0].feature_names_in_), facts)
 

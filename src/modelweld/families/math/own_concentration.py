@@ -31,20 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.core.values import Array, Index, blocks
-from modelweld.families.math.bessel import (
-    COLUMNS,
-    NODES,
-    POINTS,
-    Held,
-    Integral,
-    OwnTilts,
-    column_tilts,
-    even_tilts,
-    integrate_concentration,
-    log_uniform,
-    tilt,
-    tilts_at,
-)
+from modelweld.families.math import bessel
 from modelweld.families.math.maximise import climb
 from modelweld.families.math.sphere import CONCENTRATIONS, direction_of, directions_of, draw_directions
 
@@ -78,13 +65,13 @@ class Mixed(NamedTuple):
     diversity: float
     base: float
     reference: float = 0.0
-    columns: int = COLUMNS
+    columns: int = bessel.COLUMNS
     axial: bool = False
 
     @property
     def kappas(self) -> Array:
         """Concentrations for which rows have a column c."""
-        return np.asarray(self.kappa * np.exp(self.diversity * (NODES if self.columns > 1 else np.zeros(1))))
+        return np.asarray(self.kappa * np.exp(self.diversity * (bessel.NODES if self.columns > 1 else np.zeros(1))))
 
     def log_prior(self) -> float:
         """Log density of concentration and diversity; zero where nothing is believed."""
@@ -95,7 +82,9 @@ class Mixed(NamedTuple):
         n, c, S = self.parts(rows)
         if not self.diversity:
             D = S.shape[-1]
-            return np.asarray(self.singletons(rows) + tilt(D, self.squares(rows)) - tilt(D, np.asarray(self.base**2)))
+            return np.asarray(
+                self.singletons(rows) + bessel.tilt(D, self.squares(rows)) - bessel.tilt(D, np.asarray(self.base**2))
+            )
         return self.evidence_at(S.shape[-1], n, c, self.along(S), np.einsum("...d,...d->...", S, S))
 
     def parts(self, rows: Array) -> tuple[Array, Array, Array]:
@@ -111,7 +100,7 @@ class Mixed(NamedTuple):
         if not self.diversity:
             return self._predictive_of_one(own, sums)
         theirs, result = self.log_evidence(sums), np.empty((len(own), len(sums)))
-        for part in blocks(len(own), len(sums) * len(POINTS)):
+        for part in blocks(len(own), len(sums) * len(bessel.POINTS)):
             result[part] = self._together(own[part], sums) - theirs
         return result
 
@@ -123,8 +112,8 @@ class Mixed(NamedTuple):
         lengths *= 2 * self.kappa**2
         lengths += ours[:, None]
         lengths += theirs
-        result = tilt(D, np.maximum(lengths, 0.0, out=lengths))
-        result -= tilt(D, theirs)
+        result = bessel.tilt(D, np.maximum(lengths, 0.0, out=lengths))
+        result -= bessel.tilt(D, theirs)
         result += self.singletons(own)[:, None]
         return result
 
@@ -141,7 +130,7 @@ class Mixed(NamedTuple):
         """The part of the evidence that adds up over values: n (log C(0) - tilt(kappa)) + c."""
         n, c, S = self.parts(rows)
         D = S.shape[-1]
-        return np.asarray(n * (log_uniform(D) - float(tilt(D, np.asarray(self.kappa**2)))) + c[..., 0])
+        return np.asarray(n * (bessel.log_uniform(D) - float(bessel.tilt(D, np.asarray(self.kappa**2)))) + c[..., 0])
 
     def _together(self, own: Array, sums: Array) -> Array:
         """Log evidences (L, K) of values together with atoms."""
@@ -157,28 +146,28 @@ class Mixed(NamedTuple):
     def evidence_at(self, D: int, n: Array, c: Array, along: Array, across: Array) -> Array:
         """Log evidence of atoms with these numbers, columns c, and mean'S and |S|^2 of their sums."""
         total = self.integral(self.held(D, n, c, along, across)).total
-        total = total + n * log_uniform(D) - self.base_tilt(D)[0]
+        total = total + n * bessel.log_uniform(D) - self.base_tilt(D)[0]
         return np.asarray(np.where(n > 0, total, 0.0))
 
-    def integral(self, held: Held, slopes: bool = False) -> Integral:
+    def integral(self, held: bessel.Held, slopes: bool = False) -> bessel.Integral:
         """Over the concentrations of atoms."""
-        return integrate_concentration(held, float(np.log(self.kappa)), self.diversity, self.base, slopes)
+        return bessel.integrate_concentration(held, float(np.log(self.kappa)), self.diversity, self.base, slopes)
 
     def base_tilt(self, D: int) -> tuple[float, float]:
         """Of the base, and its slope."""
         if not self.base:
             return 0.0, 0.0
-        value, slope, _ = tilts_at(D, np.log([self.base]), derivatives=True)
+        value, slope, _ = bessel.tilts_at(D, np.log([self.base]), derivatives=True)
         return float(value[0]), float(slope[0]) / self.base
 
-    def held(self, D: int, n: Array, c: Array, along: Array, across: Array) -> Held:
+    def held(self, D: int, n: Array, c: Array, along: Array, across: Array) -> bessel.Held:
         """Atoms whose values are known by their rows alone."""
-        weight, own = np.ones(()), even_tilts(n, D, c[..., 0])
+        weight, own = np.ones(()), bessel.even_tilts(n, D, c[..., 0])
         if self.diversity and c.any():
-            weight, own = column_tilts(n, c, D, float(np.log(self.kappa)), self.diversity)
-        return Held(D, n, weight, along, across, own)
+            weight, own = bessel.column_tilts(n, c, D, float(np.log(self.kappa)), self.diversity)
+        return bessel.Held(D, n, weight, along, across, own)
 
-    def of_rows(self, rows: Array) -> Integral:
+    def of_rows(self, rows: Array) -> bessel.Integral:
         """The integrals of atoms with summed rows, and their slopes."""
         n, c, S = self.parts(rows)
         held = self.held(S.shape[-1], n, c, self.along(S), np.einsum("...d,...d->...", S, S))
@@ -206,7 +195,7 @@ class Mixed(NamedTuple):
         pull = self.base * self.mean + kappa[:, None] * self.parts(sums)[2]
         return draw_directions(directions_of(pull, self.mean), np.linalg.norm(pull, axis=1), rng)
 
-    def fit(self, sums: Array, own: OwnTilts | None, weight: Array, typical: float) -> Mixed:
+    def fit(self, sums: Array, own: bessel.OwnTilts | None, weight: Array, typical: float) -> Mixed:
         """Hyperparameters at a maximum reached from the present ones, given atoms' rows and their mean weights (K,).
 
         Without `own`, and where no atom has two values, concentrations stay as they are.
@@ -222,7 +211,7 @@ class Mixed(NamedTuple):
         return max((_maximise(sums, held, typical, first) for first in firsts), key=lambda x: x[0])[1]
 
 
-def _maximise(sums: Array, held: Held, typical: float | None, at: Mixed) -> tuple[float, Mixed]:
+def _maximise(sums: Array, held: bessel.Held, typical: float | None, at: Mixed) -> tuple[float, Mixed]:
     """The best value and where it is: the mean is turned, then all concentrations are climbed, in turn.
 
     Without a `typical` weight those of values stay as they are.
@@ -265,7 +254,7 @@ def _maximise(sums: Array, held: Held, typical: float | None, at: Mixed) -> tupl
     return best, at
 
 
-def _turn(S: Array, held: Held, at: Mixed) -> list[Mixed]:
+def _turn(S: Array, held: bessel.Held, at: Mixed) -> list[Mixed]:
     """As it is, the mean turned by expectation maximisation, which never lowers the likelihood, and further.
 
     Expected atoms are a_k (kappa_0 mean + kappa S_k) with the slope a_k at their squared length; the new mean is the
@@ -280,7 +269,7 @@ def _turn(S: Array, held: Held, at: Mixed) -> list[Mixed]:
     return [at, *(at._replace(mean=direction_of(x, at.mean)) for x in (pull + back, pull))]
 
 
-def value_and_slopes(held: Held, at: Mixed) -> tuple[float, Array]:
+def value_and_slopes(held: bessel.Held, at: Mixed) -> tuple[float, Array]:
     """Log likelihood and log prior but for constants, and slopes in log kappa, base and diversity."""
     found, seen = at.integral(held, slopes=True), held.n > 0
     shares = np.where(seen, found.shares, 0.0)

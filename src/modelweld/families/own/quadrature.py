@@ -25,20 +25,7 @@ import numpy as np
 from modelweld.core.family import Conditional, Predictive, sum_by_atom
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import AccuracyWarning, InputError, warn_user
-from modelweld.families.own.user_density import (
-    Compiled,
-    Guess,
-    Hyper,
-    LogDensity,
-    LogPrior,
-    Start,
-    TracedHyper,
-    UserDensity,
-    compile_in_float64,
-    cut_off,
-    load_jax,
-    log_sum_exp,
-)
+from modelweld.families.own import user_density
 
 if TYPE_CHECKING:
     from jax import Array as Traced
@@ -62,34 +49,36 @@ class Functions(NamedTuple):
     hyperparameters, which come first.
     """
 
-    density: Compiled
-    prior: Compiled
-    density_slope: Compiled
-    prior_slope: Compiled
+    density: user_density.Compiled
+    prior: user_density.Compiled
+    density_slope: user_density.Compiled
+    prior_slope: user_density.Compiled
 
 
 @lru_cache(maxsize=32)
-def functions_of(log_density: LogDensity, log_prior: LogPrior) -> Functions:
+def functions_of(log_density: user_density.LogDensity, log_prior: user_density.LogPrior) -> Functions:
     """Compiled once for all families that share these functions, whatever their hyperparameters."""
-    jax = load_jax()
+    jax = user_density.load_jax()
 
-    def density(h: TracedHyper, values: Traced, points: Traced) -> Traced:
+    def density(h: user_density.TracedHyper, values: Traced, points: Traced) -> Traced:
         own = jax.vmap(log_density, in_axes=(None, 0, None))
-        return cut_off(jax.vmap(own, in_axes=(0, 0, None))(values, points, h))
+        return user_density.cut_off(jax.vmap(own, in_axes=(0, 0, None))(values, points, h))
 
-    def prior(h: TracedHyper, nodes: Traced) -> Traced:
-        return cut_off(jax.vmap(log_prior, in_axes=(0, None))(nodes, h))
+    def prior(h: user_density.TracedHyper, nodes: Traced) -> Traced:
+        return user_density.cut_off(jax.vmap(log_prior, in_axes=(0, None))(nodes, h))
 
-    def slope(function: Callable[..., Traced]) -> Callable[..., TracedHyper]:
-        found: Callable[..., TracedHyper] = jax.grad(lambda h, weight, *at: (weight * function(h, *at)).sum())
+    def slope(function: Callable[..., Traced]) -> Callable[..., user_density.TracedHyper]:
+        found: Callable[..., user_density.TracedHyper] = jax.grad(
+            lambda h, weight, *at: (weight * function(h, *at)).sum()
+        )
         return found
 
     functions = (density, prior, slope(density), slope(prior))
-    return Functions(*(compile_in_float64(function) for function in functions))
+    return Functions(*(user_density.compile_in_float64(function) for function in functions))
 
 
 @dataclass(frozen=True, eq=False)
-class FactorisingDensity(Conditional, Predictive, UserDensity):
+class FactorisingDensity(Conditional, Predictive, user_density.UserDensity):
     """A user's density that is a product over coordinates; made by `from_density`.
 
     `nodes` (G, D) is the grid that `condition_on` chooses for the values and the present hyperparameters: from
@@ -113,7 +102,7 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
         D = stack.values.shape[1]
         v = typical_values(stack, 3)
         theta = self.guess_atoms(v)
-        with (jax := load_jax()).enable_x64(True):
+        with (jax := user_density.load_jax()).enable_x64(True):
             value = jax.eval_shape(self.log_density, v[1], theta[1], self.hyper)
             prior = jax.eval_shape(self.log_base, theta[1], self.hyper)
         for name, shape in zip(("log_density", "log_prior"), (value.shape, prior.shape), strict=True):
@@ -142,7 +131,7 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
         if (stack.values != np.rint(stack.values)).any():
             logs["log_density"] = self.densities(v + stretched, theta[None])[:, 0]
         for name, log_values in logs.items():
-            integrals = np.exp(log_sum_exp((log_values + log_width).T))
+            integrals = np.exp(user_density.log_sum_exp((log_values + log_width).T))
             worst = integrals[np.abs(integrals - 1).argmax()]
             if abs(worst - 1) > WRONG_INTEGRAL:
                 warn_user(
@@ -166,14 +155,14 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
         """By how much log evidences would change with every second node: for smooth densities the root of the error."""
         seen, table = self._parts(rows)
         whole = self._by_coordinate(seen, table)
-        half = np.where(seen > 0, log_sum_exp((table + self._log_mass)[..., ::2]) + np.log(2), 0.0)
+        half = np.where(seen > 0, user_density.log_sum_exp((table + self._log_mass)[..., ::2]) + np.log(2), 0.0)
         return np.asarray(np.abs(whole - half).sum(-1))
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean of the atom."""
         _, table = self._parts(rows)
         joint = table + self._log_mass
-        posterior = np.exp(joint - log_sum_exp(joint)[..., None])
+        posterior = np.exp(joint - user_density.log_sum_exp(joint)[..., None])
         return np.asarray((posterior * self._nodes.T).sum(-1))
 
     def log_predictive(self, own: Array, sums: Array) -> Array:
@@ -211,16 +200,18 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
         )
         return replace(self, warned=True)
 
-    def ascend_on_nodes(self, stack: Stack, labels: Index) -> Callable[[Hyper], tuple[float, Hyper]]:
+    def ascend_on_nodes(
+        self, stack: Stack, labels: Index
+    ) -> Callable[[user_density.Hyper], tuple[float, user_density.Hyper]]:
         """Sum of log evidences on the present grid, and its gradient: that of logs weighted by the posterior."""
         f, nodes, size = self.functions, self._nodes, block_size(len(labels))
         present = stack.seen.astype(np.float64)
 
-        def ascent(h: Hyper) -> tuple[float, Hyper]:
+        def ascent(h: user_density.Hyper) -> tuple[float, user_density.Hyper]:
             here = replace(self, h=h)
             seen, table = here._parts(sum_by_atom(here.rows(stack.values, stack.variance, stack.weight), labels))
             joint = table + here._log_mass
-            logs = log_sum_exp(joint)
+            logs = user_density.log_sum_exp(joint)
             posterior = (np.exp(joint - logs[..., None]) * (seen > 0)[..., None]).transpose(0, 2, 1)
             slopes = [f.prior_slope(h, posterior[:, g].sum(0), nodes[g]) for g in slices(len(nodes), NODES)]
             for n in slices(len(labels), size):
@@ -277,20 +268,20 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
 
     def _by_coordinate(self, seen: Array, table: Array) -> Array:
         """Log evidences of every coordinate (..., D); zero where nothing is seen."""
-        return np.where(seen > 0, log_sum_exp(table + self._log_mass), 0.0)
+        return np.where(seen > 0, user_density.log_sum_exp(table + self._log_mass), 0.0)
 
 
 def from_density(
-    log_density: LogDensity,
-    log_prior: LogPrior,
-    start: Start,
+    log_density: user_density.LogDensity,
+    log_prior: user_density.LogPrior,
+    start: user_density.Start,
     *,
     factorises: bool = True,
     positive: Sequence[str] = (),
     fixed: Sequence[str] = (),
-    guess: Guess | None = None,
+    guess: user_density.Guess | None = None,
     learning: Literal["likelihood", "nothing"] = "likelihood",
-) -> UserDensity:
+) -> user_density.UserDensity:
     """Make a family of two functions written with ``jax.numpy``; needs jax, ``pip install "modelweld[jax]"``.
 
     Parameters
@@ -463,4 +454,4 @@ def fill(x: Array, size: int) -> Array:
 def log_sum_exactly(x: Array, y: Array, rows: Index, columns: Index) -> Array:
     """Log sums of exponentials of x[row] + y[column], in fragments of bounded size."""
     fragment = max(1, 2_000_000 // x.shape[1])
-    return np.concatenate([log_sum_exp(x[rows[s]] + y[columns[s]]) for s in slices(len(rows), fragment)])
+    return np.concatenate([user_density.log_sum_exp(x[rows[s]] + y[columns[s]]) for s in slices(len(rows), fragment)])
