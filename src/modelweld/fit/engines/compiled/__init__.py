@@ -1,6 +1,6 @@
 """What `core.board.Board` does, for the Gaussian family on plain values, at matrix-product speed.
 
-Per group: leave its values out of the atoms (`leave_out`), score them against all atoms by one product, put them back
+Per group: leave its values out of the atoms, score them against all atoms by one product, put them back
 (`sweep`). If the best atoms of a group's values differ, they are the optimum; if two values want the same one, shortest
 augmenting paths decide (`assignment`). Four things keep this fast and exact:
 

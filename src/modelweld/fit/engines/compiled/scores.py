@@ -23,17 +23,10 @@ FLOAT32_ROUNDING = 2.0**-23
 @exact
 def weigh(slots, atoms, tables):
     """Write the weights, constants and curvature of these slots."""
-    weigh_without(slots, np.zeros((1, len(tables.mean))), atoms, tables)
-
-
-@exact
-def weigh_without(slots, Y, atoms, tables):
-    """Write those of slots as if values, one for each or one for all, were not in their sums; counts stay."""
     sums, counts, weights, constants, curvature, reach = atoms
     mean, ratio, unit, shrink, inverse = tables.mean, tables.ratio, tables.unit, tables.shrink, tables.inverse
     D, H = len(mean), len(ratio)
-    for i in range(len(slots)):
-        k, row = slots[i], min(i, len(Y) - 1)
+    for k in slots:
         n = counts[k]
         if n == 0:
             constants[k] = VACANT
@@ -43,7 +36,7 @@ def weigh_without(slots, Y, atoms, tables):
         if H == 1:
             r, scale, over = ratio[0], shrink[n, 0] * unit[0], inverse[n, 0]
             for d in range(D):
-                mu = (mean[d] * r + sums[k, d] - Y[row, d]) * scale
+                mu = (mean[d] * r + sums[k, d]) * scale
                 weights[k, d] = mu * over
                 square += mu * mu
             length = square * over * over
@@ -52,7 +45,7 @@ def weigh_without(slots, Y, atoms, tables):
         else:
             for d in range(D):
                 over = inverse[n, d]
-                mu = (mean[d] * ratio[d] + sums[k, d] - Y[row, d]) * (shrink[n, d] * unit[d])
+                mu = (mean[d] * ratio[d] + sums[k, d]) * (shrink[n, d] * unit[d])
                 weights[k, d] = mu * over
                 weights[k, D + d] = -0.5 * over
                 square += mu * mu * over
@@ -215,7 +208,7 @@ def exact_scores(Y, used, atoms, tables, new):
         if H > 1:
             for d in range(D):
                 features[i, D + d] = features[i, d] * features[i, d]
-    for k in range(used):  # as in `weigh_without`: one function for both made sweeps 4 % slower
+    for k in range(used):  # as in `weigh`: one function for both made sweeps 4 % slower
         n = counts[k]
         square = 0.0
         if H == 1:

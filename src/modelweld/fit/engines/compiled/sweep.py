@@ -7,13 +7,36 @@ import numpy as np
 from modelweld.compilers import exact
 from modelweld.core.algorithm1 import CLEAR, NEW, SMALLEST_RISE
 from modelweld.fit.engines.compiled.assignment import assign_pairs, distinct_best, shortest_augmenting_paths
-from modelweld.fit.engines.compiled.leave_out import leave_out, leave_out_sums, put_back, put_back_sums, room_for
 from modelweld.fit.engines.compiled.packing import BLOCK_ROWS, LANES, VACANT, workspace
 from modelweld.fit.engines.compiled.scores import best_atoms, exact_score, exact_scores, weigh
 from modelweld.fit.engines.compiled.settle import find_bounds, settle_groups
 
 TRIALS = 8
 """Groups that may fail to be settled, beyond those that succeed, before a sweep gives up trying."""
+
+
+@exact
+def _leave_out(Y, labels, atoms, tables, kept):
+    """The group's atoms without its values, so that it is matched given the others; their sums are kept."""
+    sums, counts = atoms.sums, atoms.counts
+    for i in range(len(Y)):
+        k = labels[i]
+        counts[k] -= 1
+        for d in range(Y.shape[1]):
+            kept[i, d] = sums[k, d]
+            sums[k, d] -= Y[i, d]
+    weigh(labels, atoms, tables)
+
+
+@exact
+def _put_back(labels, atoms, tables, kept):
+    """The group's atoms as they were, to the last bit."""
+    sums, counts = atoms.sums, atoms.counts
+    for i in range(len(labels)):
+        counts[labels[i]] += 1
+        for d in range(sums.shape[1]):
+            sums[labels[i], d] = kept[i, d]
+    weigh(labels, atoms, tables)
 
 
 @exact
@@ -30,15 +53,6 @@ def _rise(Y, atoms, tables, old, choice, new):
         if choice[i] != NEW:
             rise += exact_score(Y[i], choice[i], atoms, tables, new[i])
     return rise + tables.surcharge[:before].sum() - tables.surcharge[:after].sum()
-
-
-@exact
-def _stays(old, choice, atoms):
-    """Whether a choice is the old one: a value that was alone and is to be new again stays where it is."""
-    for i in range(len(old)):
-        if choice[i] != old[i] and not (choice[i] == NEW and atoms.counts[old[i]] == 0):
-            return False
-    return True
 
 
 @exact
@@ -73,7 +87,7 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables):
         largest = max(largest, offsets[j + 1] - offsets[j])
     best, own, away, new = np.empty(largest), np.empty(largest), np.empty(largest), np.empty(largest)
     column, choice = np.empty(largest, np.int64), np.empty(largest, np.int64)
-    was, values, kept = np.empty(largest, np.int64), np.empty((largest, D)), room_for(largest, D, P)
+    was, values, kept = np.empty(largest, np.int64), np.empty((largest, D)), np.empty((largest, D))
     claimed = np.zeros(len(counts), np.bool_)
     padded = (min(largest, BLOCK_ROWS) + LANES - 1) // LANES * LANES
     work = workspace(P, padded, 2 * used + 64)
@@ -101,32 +115,20 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables):
             for d in range(D):
                 Y[i, d] = X[row, d] - origin[d]
         if not first_time:
-            leave_out(Y, old, atoms, tables, kept)
+            _leave_out(Y, old, atoms, tables, kept)
         if len(work.products) < padded * used:
             work = workspace(P, padded, 2 * used)
         most_new = L
         if tables.most_atoms > 0:
             most_new = min(L, max(tables.most_atoms - (used - vacancies), 1))
         clear, by = best_atoms(Y, used, atoms, tables, work, best, column, new)
-        sums_left_out = False
         if not (clear and distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed)):
             by = 0.0
-            if not first_time:
-                leave_out_sums(Y, old, sums, kept.sums)
-                sums_left_out = True
             _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed)
-
-        if not first_time:
-            stays = _stays(old, choice, atoms)
-            if not stays and not sums_left_out:
-                leave_out_sums(Y, old, sums, kept.sums)
-                sums_left_out = True
-            if stays or _rise(Y, atoms, tables, old, choice, new) <= SMALLEST_RISE:
-                put_back(old, atoms, kept)
-                if sums_left_out:
-                    put_back_sums(old, sums, kept.sums)
-                margin = min(margin, by)
-                continue
+        if not first_time and _rise(Y, atoms, tables, old, choice, new) <= SMALLEST_RISE:
+            _put_back(old, atoms, tables, kept)
+            margin = min(margin, by)
+            continue
         changes += 1
         margin = 0.0
         for i in range(L):
