@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 Flags = NDArray[np.bool_]
 """Which rows, or which columns."""
 
-HOSPITALS = {
-    "cleveland": "Cleveland",
-    "hungarian": "Budapest",
-    "switzerland": "Switzerland",
-    "va": "Long Beach",
-}
+HOSPITALS = {"cleveland": "Cleveland", "hungarian": "Budapest", "switzerland": "Switzerland", "va": "Long Beach"}
 """Names in the file, and names for people."""
 
 COLUMNS = ("age", "trestbps", "chol", "thalach", "oldpeak")

@@ -96,16 +96,7 @@ class Simulated:
 
 
 def sparse(
-    L: int,
-    J: int,
-    D: int,
-    noise_sd: float,
-    spread_sd: float,
-    a: float,
-    b: float,
-    *,
-    mean: float = 0.0,
-    seed: Seed = 0,
+    L: int, J: int, D: int, noise_sd: float, spread_sd: float, a: float, b: float, *, mean: float = 0.0, seed: Seed = 0
 ) -> Simulated:
     """Draw atoms that each have a popularity of their own.
 

@@ -27,14 +27,7 @@ from modelweld.families.hyperparameters import check_choice, check_sizes, freeze
 from modelweld.families.math import simplex
 from modelweld.families.math.event_densities import SEEN_ONCE, SMALLEST_SHARE, freedom
 from modelweld.families.math.maximise import LogLikelihood
-from modelweld.families.math.start import (
-    CLOSER,
-    CLOSEST,
-    FEW_DIMENSIONS,
-    LARGEST_MATCHED,
-    VOTERS,
-    evenly,
-)
+from modelweld.families.math.start import CLOSER, CLOSEST, FEW_DIMENSIONS, LARGEST_MATCHED, VOTERS, evenly
 from modelweld.families.observed import Observed, Search
 from modelweld.families.registry import register
 

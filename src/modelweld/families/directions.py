@@ -20,15 +20,7 @@ from modelweld.core.family import (
 )
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.capabilities import (
-    Drawable,
-    Embeds,
-    Moves,
-    NamesCandidates,
-    Sampled,
-    Shardable,
-    average,
-)
+from modelweld.families.capabilities import Drawable, Embeds, Moves, NamesCandidates, Sampled, Shardable, average
 from modelweld.families.hyperparameters import check_choice, freeze_number, require
 from modelweld.families.math import sphere
 from modelweld.families.math.bessel import COLUMNS, OwnTilts, even_tilts, weigh_tilts

@@ -135,11 +135,7 @@ class Summary:
         mean, square = first / n[:, None], second / n[:, None, None]
         covariance = square - mean[:, :, None] * mean[:, None, :] + VARIANCE_ROUNDING * square * np.eye(len(unit))
         return cls(
-            n.copy(),
-            centre + unit * mean,
-            covariance * unit[:, None] * unit,
-            statistics.moves,
-            statistics.starts,
+            n.copy(), centre + unit * mean, covariance * unit[:, None] * unit, statistics.moves, statistics.starts
         )
 
 

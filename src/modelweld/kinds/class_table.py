@@ -21,9 +21,7 @@ from modelweld.kinds.layout import Layout, mapping
 if TYPE_CHECKING:
     from modelweld.results.fit_result import FitResult
 
-HOWS = {
-    "counts": "the mean and variance of all sites' rows of a class together",
-}
+HOWS = {"counts": "the mean and variance of all sites' rows of a class together"}
 """Ways to make fused parameters, the default first."""
 
 ARRAYS = {"means": ("class", "feature"), "variances": ("class", "feature"), "counts": ("class",)}

@@ -46,9 +46,7 @@ if TYPE_CHECKING:
     from modelweld.results.fit_result import FitResult
 
 
-HOWS = {
-    "counts": "expected numbers are added through the matching, and probabilities are their shares",
-}
+HOWS = {"counts": "expected numbers are added through the matching, and probabilities are their shares"}
 """Ways to make fused parameters, the default first."""
 
 UNNAMED = (

@@ -304,10 +304,7 @@ def _count_points(fusion: FitResult, counts: Array) -> tuple[float, str]:
     if fusion.models[0].facts["counted"]:
         return float(counts.sum()), ""
     J = len(fusion.models)
-    return (
-        NOMINAL_POINTS * J,
-        f" if each site has {NOMINAL_POINTS:g} points, which read(model, n=...) would say",
-    )
+    return (NOMINAL_POINTS * J, f" if each site has {NOMINAL_POINTS:g} points, which read(model, n=...) would say")
 
 
 def warn_of_price(fusion: FitResult, mixture: Components) -> None:

@@ -311,13 +311,7 @@ say how theirs lie."""
 
 
 def refit(
-    fusion: FitResult,
-    pi: Array,
-    *,
-    draws: int = DRAWS,
-    ridge: float = RIDGE,
-    seed: int = 0,
-    steps: int = 0,
+    fusion: FitResult, pi: Array, *, draws: int = DRAWS, ridge: float = RIDGE, seed: int = 0, steps: int = 0
 ) -> tuple[list[Array], list[Array]]:
     """The layers of the fused network.
 

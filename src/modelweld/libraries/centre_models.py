@@ -20,11 +20,7 @@ from modelweld.libraries.scaling import name_features
 
 
 def read_kmeans(
-    model: Any,
-    *,
-    counts: ArrayLike | None = None,
-    X: ArrayLike | None = None,
-    features: Sequence[str] | None = None,
+    model: Any, *, counts: ArrayLike | None = None, X: ArrayLike | None = None, features: Sequence[str] | None = None
 ) -> LocalModel:
     """Centres, points behind each, and one variance from the inertia.
 

@@ -42,14 +42,8 @@ CLASSES = {
     "MiniBatchDictionaryLearning": _DICTIONARY,
     "NMF": _FACTORS,
     "MiniBatchNMF": _FACTORS,
-    "FastICA": (
-        "algorithm whiten fun tol max_iter whiten_solver",
-        "mixing_ components_ _unmixing mean_ n_iter_",
-    ),
-    "FactorAnalysis": (
-        "tol max_iter svd_method rotation",
-        "components_ mean_ noise_variance_ loglike_ n_iter_",
-    ),
+    "FastICA": ("algorithm whiten fun tol max_iter whiten_solver", "mixing_ components_ _unmixing mean_ n_iter_"),
+    "FactorAnalysis": ("tol max_iter svd_method rotation", "components_ mean_ noise_variance_ loglike_ n_iter_"),
     "SparsePCA": _SPARSE,
     "MiniBatchSparsePCA": _SPARSE,
     "PCA": _PRINCIPAL,

@@ -50,11 +50,7 @@ class ChainCounts(NamedTuple):
 
 
 def chain_counts(
-    start: Array,
-    move: Array,
-    log_density_of: Callable[[Array], Array],
-    lengths: ArrayLike | None,
-    X: ArrayLike | None,
+    start: Array, move: Array, log_density_of: Callable[[Array], Array], lengths: ArrayLike | None, X: ArrayLike | None
 ) -> ChainCounts:
     """Expected numbers of a chain with probabilities of starts (K,) and transitions (K, K).
 
@@ -174,11 +170,7 @@ EMITTED = {
 
 
 def read_hmmlearn(
-    model: Any,
-    *,
-    lengths: ArrayLike | None = None,
-    X: ArrayLike | None = None,
-    features: Sequence[str] | None = None,
+    model: Any, *, lengths: ArrayLike | None = None, X: ArrayLike | None = None, features: Sequence[str] | None = None
 ) -> LocalModel:
     """What states emit, and how often the chain starts, moves and stays.
 
@@ -299,11 +291,7 @@ def write_hmmlearn(local: LocalModel, like: str) -> Any:
 
 
 def read_dynamax(
-    model: Any,
-    *,
-    lengths: ArrayLike | None = None,
-    X: ArrayLike | None = None,
-    features: Sequence[str] | None = None,
+    model: Any, *, lengths: ArrayLike | None = None, X: ArrayLike | None = None, features: Sequence[str] | None = None
 ) -> LocalModel:
     """States' means and covariances, and how often the chain starts, moves and stays.
 

@@ -22,11 +22,7 @@ from modelweld.kinds.topics import topics
 
 
 def read_lda(
-    model: Any,
-    *,
-    tokens: float | None = None,
-    X: ArrayLike | None = None,
-    features: Sequence[str] | None = None,
+    model: Any, *, tokens: float | None = None, X: ArrayLike | None = None, features: Sequence[str] | None = None
 ) -> LocalModel:
     """Expected numbers of each word in each topic: `components_` without the prior's pseudo-counts.
 

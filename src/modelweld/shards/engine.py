@@ -126,12 +126,7 @@ class OnDask(Engine):
     """
 
     def __init__(
-        self,
-        client: Any,
-        sources: Sequence[Any],
-        keep: bool = True,
-        retries: int = 2,
-        family: Family | None = None,
+        self, client: Any, sources: Sequence[Any], keep: bool = True, retries: int = 2, family: Family | None = None
     ) -> None:
         super().__init__(len(sources))
         self.client, self.family, self.holds = client, family, keep

@@ -24,17 +24,7 @@ from modelweld.fit.effects.words import list_effects
 from modelweld.fit.engines.choice import is_sparse
 from modelweld.fit.engines.sparse_board import SparseBoard
 from modelweld.fit.static_matcher import match
-from modelweld.shards.shard import (
-    COPIES,
-    EXCLUDED,
-    About,
-    Shard,
-    Summary,
-    is_compiled,
-    pool_sites,
-    restate,
-    summarise,
-)
+from modelweld.shards.shard import COPIES, EXCLUDED, About, Shard, Summary, is_compiled, pool_sites, restate, summarise
 from modelweld.threads import blas_threads
 
 
