@@ -12,7 +12,7 @@ from modelweld.core.board import Board
 from modelweld.core.moments import Hyperparameters
 from modelweld.core.values import Stack, offsets_of
 from modelweld.families import Drift, Gaussian
-from modelweld.fit.priors.birth_death import BirthDeath, lifespans
+from modelweld.fit.priors.birth_death import BirthDeath, Lifespans
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.stacks import stack_arrays
 from modelweld.time.chains import Chains, effects_of, log_evidence
@@ -22,6 +22,13 @@ from shared.simulate_time import moving_groups
 
 MOMENTS = np.array([0.0, 0.7, 0.7, 2.0, 5.0])
 """Irregular, two groups at one time."""
+
+
+def lifespans(presence, times):
+    """First and last slots and counts of atoms, from which groups (K, J) hold them."""
+    slot = np.unique(times, return_inverse=True)[1]
+    first = np.where(presence, slot, int(slot.max(initial=0)) + 1).min(1)
+    return Lifespans(first, np.where(presence, slot, -1).max(1), presence.sum(1))
 
 
 def patterns(J: int) -> np.ndarray:

@@ -222,10 +222,6 @@ class Shardable(Capability):
 
     row_fields: ClassVar[tuple[str, ...]] = ()
 
-    def clip(self, sums: Array) -> Self:
-        """The same family with `row_fields` no farther out than learning would go, given atoms' rows (K, k)."""
-        return self
-
     def pool(self, families: Sequence[Self], share: Array) -> Self:
         """One family of this and others that were read off values elsewhere: of every number the mean."""
         return average(families, share)  # type: ignore[type-var]
@@ -253,11 +249,6 @@ class Moves(Capability):
 def row_fields_of(family: Family) -> tuple[str, ...]:
     """Names of the fields on which rows depend, where shards may state sums for others."""
     return family.row_fields if isinstance(family, Shardable) else ()
-
-
-def clip(family: Some, sums: Array) -> Some:
-    """The same family with `row_fields` no farther out than learning would go, given atoms' rows (K, k)."""
-    return family.clip(sums) if isinstance(family, Shardable) else family
 
 
 def pool(families: Sequence[Some], share: Array) -> Some:

@@ -100,13 +100,6 @@ class Observed(
             self, **dict(zip(self.learns, atoms, strict=False)), **({"between": float(found[-1])} if between else {})
         )
 
-    def clip(self, sums: Array) -> Self:
-        """All hyperparameters between the bounds that they are looked for between."""
-        if self.exact:
-            return self
-        found = self.search(sums, between=True)
-        return self.at(np.clip(found.start, found.low, found.high), between=True)
-
     def width(self, sums: Array) -> int:
         """Number of dimensions of the values behind sums of two statistics each, and a carrier."""
         return int(sums.shape[1] - 1) // 2

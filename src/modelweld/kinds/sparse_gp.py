@@ -94,7 +94,7 @@ def sparse_gp(
     Examples
     --------
     >>> model = sparse_gp([[0.0], [2.0]], [1.0, -1.0], 0.1 * np.eye(2), lengthscales=1.0, outputscale=2.0, noise=0.5)
-    >>> process_of(model).predict([[0.0], [2.0]]).round(6).tolist()
+    >>> gp_natural.process_of(model).predict([[0.0], [2.0]]).round(6).tolist()
     [1.0, -1.0]
     """
     Z, u = np.asarray(inputs, dtype=np.float64), np.asarray(values, dtype=np.float64)

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from modelweld.core.prior import Prior
 from modelweld.core.values import Array, Index
@@ -232,18 +232,3 @@ def _slots(times: Array) -> tuple[Array, Array]:
     """Distinct times (T,) in order, and how many groups come at each."""
     slots, numbers = np.unique(times, return_counts=True)
     return slots, numbers.astype(np.float64)
-
-
-def lifespans(presence: NDArray[np.bool_], times: Array) -> Lifespans:
-    """First and last slots and counts of atoms, from which groups (K, J) hold them.
-
-    Examples
-    --------
-    >>> lifespans(np.array([[True, False, True]]), np.array([5.0, 1.0, 1.0]))
-    Lifespans(first=array([0]), last=array([1]), counts=array([2]))
-    """
-    slot = np.unique(times, return_inverse=True)[1]
-    T = int(slot.max(initial=0)) + 1
-    first = np.where(presence, slot, T).min(1)
-    last = np.where(presence, slot, -1).max(1)
-    return Lifespans(first, last, presence.sum(1))
