@@ -35,7 +35,7 @@ def donors():
 @pytest.mark.parametrize("use_rep", [None, "X_rep"])
 def test_clusters_have_the_same_names_everywhere(donors, use_rep):
     fusion = modelweld.fuse_cells(donors, "leiden", use_rep=use_rep)
-    assert (fusion.K, fusion.diagnosis.sites) == (5, ["a", "b", "c"])
+    assert (fusion.K, fusion.sites) == (5, ["a", "b", "c"])
     names = {}
     for cells in donors.values():
         assert list(cells.obs["modelweld"].cat.categories) == [str(k) for k in range(5)]

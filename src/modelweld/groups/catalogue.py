@@ -28,6 +28,7 @@ from modelweld.families import Directions, Family, Gaussian
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import check_values
 from modelweld.inputs.plain_tables import table_of
+from modelweld.results.posterior.conditional import pool_board
 
 NEW = "new"
 """What a group is called that is in no catalogue."""
@@ -103,7 +104,7 @@ def name_groups(fusion: Fusion, catalogue: Any) -> Names:
     >>> sorted(name_groups(fusion, known).names)
     ['B cell', 'T cell', 'new', 'new']
     """
-    board, _ = fusion._fit.board().pool()
+    board, _ = pool_board(fusion._fit.board())
     entries, values = _read_catalogue(fusion, catalogue)
     if len(board.families) != 1 or not isinstance(board.families[0], (Gaussian, Directions)):
         raise InputError("name_groups names real values and directions, matched by one array.")
