@@ -263,7 +263,7 @@ function objective() {
   const values = S.fit.history.filter((x) => x !== null), chart = $("history"), W = 480, H = 170;
   chart.setAttribute("viewBox", `0 0 ${W} ${H}`); chart.replaceChildren();
   $("history-caption").textContent = values.length < 2
-    ? "No history of an objective was kept." : `The objective (log probability of the matching plus log evidence) after each of ${values.length} steps: from ${number(values[0], 6)} to ${number(values.at(-1), 6)} nats.`;
+    ? "" : `The objective (log probability of the matching plus log evidence) after each of ${values.length} steps: from ${number(values[0], 6)} to ${number(values.at(-1), 6)} nats.`;
   chart.toggleAttribute("hidden", values.length < 2);
   if (values.length < 2) return;
   const low = least_of(values), high = most_of(values), x = (i) => 6 + i / (values.length - 1) * (W - 12),

@@ -44,7 +44,8 @@ const whole = (x) => x === null || x === undefined ? "–" : isFew(x) ? x : Math
 const withUnit = (d) => S.groups.features[d] + (S.groups.units[d] ? ` (${S.groups.units[d]})` : "");
 function differs(k, d) {
   const G = S.groups, [mean, fused, error] = [G.means[k][d], G.fused[k][d], G.errors[k][d]];
-  return mean !== null && fused !== null && error !== null && Math.abs(mean - fused) > error;
+  const outside = G.low && (mean < G.low[k][d] || mean > G.high[k][d]); // then the interval is that of another number
+  return mean !== null && fused !== null && (outside || (error !== null && Math.abs(mean - fused) > error));
 }
 function meanCell(k, d) {
   const G = S.groups, fused = differs(k, d) ? `fused ${fixed(G.fused[k][d], d)}` : "";
@@ -92,7 +93,7 @@ function atoms() {
     ...(listed ? D.sites.map((name) => ({ name, n: true, site: true })) : []),
     ...(S.confidence ? [{ node: el("th", { scope: "col", class: "n" }, term("Confidence", "confidence")) }] : []),
     ...(S.words ? [{ name: WORDS[word()] ?? "Most probable symbols" }] : []), ...shown.map((d) => ({ node: el("th",
-            { scope: "col", class: "n" }, G.features[d], G.units[d] ? el("small", {}, G.units[d]) : null) })),
+            { scope: "col", class: "n" }, ...wrap(G.features[d]), G.units[d] ? el("small", {}, G.units[d]) : null) })),
     ...(rest > 0 && shown.length ? [{ name: `${rest} more` }] : [])];
   const row = (k) => el("tr", { class: state.atom === k ? "chosen" : "" },
     el("th", { scope: "row" }, chip(k), atomButton(k), k >= S.K ? el("span", { class: "hint" }, " ",
@@ -130,7 +131,7 @@ function groupsHint(features, listed, all) {
   if (features && G.low) parts.push(`Small: where the fused ${word()} lies with probability ${100 * G.level} %, the matching taken as uncertain too.`);
   else if (features && !S.time) parts.push("± is one standard error of that mean: sites' stated errors and the learned difference from site to site.");
   if (features && !S.time && range(S.K).some((k) => range(features).some((d) => differs(k, d))))
-    parts.push("“fused” is what a further site is expected to have, where that differs from the mean by more than its standard error: it leans towards the others.");
+    parts.push("“fused” is what a further site is expected to have, where that differs from the mean by more than its standard error, or the mean lies outside the interval: it leans towards the others.");
   if (G.aside >= 0.5 && all) parts.push(`${whole(G.aside)} ${G.counted} are in what is excluded.`);
   return parts.join(" ");
 }

@@ -59,6 +59,7 @@ from modelweld.report.verdicts import (
     rank_alerts,
     state_confidence,
 )
+from modelweld.results.diagnostics.sites import TOO_FEW
 from modelweld.results.posterior.confidence import SURE
 
 if TYPE_CHECKING:
@@ -221,6 +222,7 @@ def _set(
         "roots": values.shares,
         **list_aside(fusion, name, matching),
         "diagnostics": diagnostics,
+        "judged": diagnostics is not None and not any(TOO_FEW in note for note in notes),
         "fit": describe_fit(matching, NAMED),
         "words": None
         if (words := list_words(fusion, name)) is None

@@ -57,10 +57,11 @@ const atomButton = (k) =>
     String(k));
 const siteButton = (j) => el("button", { type: "button", class: "link", onclick: () => choose(D.sites[j], j),
     "aria-label": `Show only site ${D.sites[j]}` }, D.sites[j]);
+const wrap = (name) => name.split(/(?<=_)/).flatMap((part, i) => i ? [el("wbr"), part] : [part]); // may break after "_"
 function table(node, heads, rows) {
   node.replaceChildren(el("thead", {},
       el("tr", {}, ...heads.map((h) => h.node
-          || el("th", { scope: "col", class: `${h.n ? "n" : ""} ${h.site ? "site" : ""}` }, h.name)))),
+          || el("th", { scope: "col", class: `${h.n ? "n" : ""} ${h.site ? "site" : ""}` }, ...wrap(h.name))))),
         el("tbody", {}, ...rows));
 }
 

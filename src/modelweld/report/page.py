@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 PAGES = ("", ".html", ".htm")
 """How the name of a page may end."""
 
+TITLE = "Fusion report"
+"""Of a page that was given none: then its heading is what was found."""
+
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters but for tabs and line breaks, what turns the direction of text, and halves of characters. Joiners,
 which Persian words and others have, are not among them."""
@@ -67,7 +70,7 @@ def check_page(path: str | PathLike[str], *, force: bool) -> Path:
 def write_report(
     fusion: Fusion,
     path: str | PathLike[str],
-    title: str = "Fusion report",
+    title: str = TITLE,
     *,
     force: bool = False,
     draws: bool = True,
@@ -109,7 +112,7 @@ def write_report(
     return Path(path)
 
 
-def text_of(fusion: Fusion, title: str = "Fusion report", *, draws: bool = True, allow_small: bool = False) -> str:
+def text_of(fusion: Fusion, title: str = TITLE, *, draws: bool = True, allow_small: bool = False) -> str:
     """The page of a fusion; where nothing was matched, because classes have names, it is a table of these."""
     if not fusion.matchings:
         return legible(class_page(fusion, title, allow_small))
@@ -127,7 +130,7 @@ def legible(page: str) -> str:
     return OBEYED.sub("\ufffd", page)
 
 
-def page_of(found: Content, title: str = "Fusion report") -> str:
+def page_of(found: Content, title: str = TITLE) -> str:
     """The numbers of `modelweld.report.numbers_of` as HTML.
 
     Examples
@@ -148,7 +151,7 @@ def page_of(found: Content, title: str = "Fusion report") -> str:
         js_hash=_hash(js),
         json=embed(found),
         J=f"{found['J']:,}",
-        headline=escape(headline(found)),
+        heading=heading(title, headline(found)),
         lead=escape(lead(found)),
         word=escape(found["sets"][0]["groups"]["word"]),
         groups_title=escape(groups_title(found)),
@@ -207,7 +210,7 @@ def class_page(fusion: Fusion, title: str, allow_small: bool = False) -> str:
         title=escape(title),
         css=css,
         css_hash=_hash(css),
-        headline=f"{len(classes)} classes in the models of {len(fusion.sites):,} sites",
+        heading=heading(title, f"{len(classes)} classes in the models of {len(fusion.sites):,} sites"),
         lead="Classes have names, so nothing had to be matched, and no verdict is needed: rows were put together.",
         heads="".join(f"<th>{escape(head)}</th>" for head in heads),
         rows="\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows),
@@ -223,6 +226,13 @@ def _counts(classes: Sequence[str], counts: ArrayLike) -> dict[str, float]:
     """Rows by class, of the classes that a site knows."""
     found = np.asarray(counts, dtype=np.float64).tolist()
     return {name: number for name, number in zip(classes, found, strict=True) if number > 0}
+
+
+def heading(title: str, found: str) -> str:
+    """The title, with what was found below it; or what was found."""
+    if title == TITLE:
+        return f"<h1>{escape(found)}</h1>"
+    return f'<h1>{escape(title)}</h1><p class="headline">{escape(found)}</p>'
 
 
 def headline(found: Content) -> str:
@@ -286,8 +296,11 @@ def _key_figures(found: Content) -> list[tuple[str, str]]:
         figures.append(("excluded", f"{aside:,}"))
     if doubtful:
         figures.append((f"doubtful of {sum(one['N'] for one in sets):,} matches", f"{sum(doubtful):,}"))
-    if warned or any(one["diagnostics"] is not None for one in sets):
+    judged = any(one["judged"] for one in sets)
+    if warned or judged:
         figures.append(("sites with a warning", f"{len(warned):,}"))
+    elif any(one["diagnostics"] is not None for one in sets):
+        figures.append(("sites with a warning: too few sites to judge any", "–"))
     return figures
 
 
@@ -343,7 +356,7 @@ def why(one: Content, found: Content) -> str:
     if any(row["symbol"] == "σ" for row in one["fit"]["learned"]):
         lines.append(
             f"Two sites' {word}s are matched where the variation of {word}s from site to site (noise) explains "
-            "their difference better than the variation between {word}s (spread), given the prior."
+            f"their difference better than the variation between {word}s (spread), given the prior."
         )
     return bullets(lines)
 

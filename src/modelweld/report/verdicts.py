@@ -124,7 +124,7 @@ def _about_matches(found: Content) -> str:
     if not found["unsure"]:
         return f"none of the {found['matches']:,} matches is {sure}."
     least = [(one["row"], one["site"], one["atom"], 100 * (one["confidence"] or 0.0)) for one in found["least"]]
-    listed = "; ".join(f"value {i} of site {site!r} in group {k} ({p:.0f} %)" for i, site, k, p in least)
+    listed = "; ".join(f"group {i} of site {site!r} in group {k} ({p:.0f} %)" for i, site, k, p in least)
     are = "is" if found["unsure"] == 1 else "are"
     return f"{found['unsure']:,} of the {found['matches']:,} matches {are} {sure}. The least sure: {listed}."
 
