@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # environments for the tests that need extras: name -> extras that get along in one, separated by commas
-EXTRAS_light := hmm,topics,dask,dp,studies,browser,plot,microstates,anndata
+EXTRAS_light := hmm,topics,dask,dp,studies,browser,plot,microstates,anndata,mne
 EXTRAS_rounds := flower,nvflare
 EXTRAS_jax := jax,dynamax
 EXTRAS_torch := torch,gp

@@ -71,6 +71,7 @@ NEEDS = {
     "shards.engine": "dask",
     "private_centres": "dp",
     "groups.cells": "anndata",
+    "groups.scalp_maps": "mne",
 }
 """Part of the name of a module or function -> the extra its examples need."""
 

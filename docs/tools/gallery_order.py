@@ -12,6 +12,7 @@ LEARNED = (
         "climates",
         "networks",
         "signs",
+        "labels",
         "cells",
         "reruns",
         "catalogue",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
     from modelweld.groups.cells import fuse_cells as fuse_cells
     from modelweld.groups.catalogue import name_groups as name_groups
     from modelweld.groups.reruns import consensus as consensus
+    from modelweld.groups.scalp_maps import label_components as label_components
     from modelweld.inputs.local_model import LocalModel as LocalModel
     from modelweld.libraries import adapters as adapters, read as read
     from modelweld.core.matching import Matching as Matching
@@ -61,6 +62,7 @@ HOMES = {
     "groups.cells": ("fuse_cells",),
     "groups.catalogue": ("name_groups",),
     "groups.reruns": ("consensus",),
+    "groups.scalp_maps": ("label_components",),
     "inputs.local_model": ("LocalModel",),
     "libraries": ("adapters", "read"),
     "core.matching": ("Matching",),

@@ -1,7 +1,7 @@
 """scikit-learn's decompositions: dictionaries, factors, loadings, independent components, sparse and principal axes.
 
 `CLASSES` says of each class which settings travel and what a fitted model of it holds. Also pycrostates' ModKMeans and
-AAHCluster: maps of EEG microstates, whose polarity means nothing.
+AAHCluster, and mne's ICA: maps of EEG microstates and components, whose polarity means nothing.
 """
 
 from __future__ import annotations
@@ -219,6 +219,27 @@ def write_microstates(local: LocalModel, like: str) -> Any:
     model._fitted_data, model._labels_ = np.zeros((maps.shape[1], 0)), np.zeros(0, dtype=np.int64)
     model._GEV_, model._fitted = np.nan, True
     return model
+
+
+def read_ica(model: Any, *, features: Sequence[str] | None = None) -> LocalModel:
+    """Scalp maps of independent components, whose polarity means nothing.
+
+    Parameters
+    ----------
+    model : fitted mne.preprocessing.ICA
+        Of channels of one type, or of several in common units.
+    features : sequence of str, optional
+        Names of the channels, by which sites are aligned; default its own.
+    """
+    if model.current_fit == "unfitted":
+        raise InputError("the ICA is not fitted: fit it to the subject's recording first.")
+    names = model.ch_names if features is None else features
+    return components(np.asarray(model.get_components()).T, rows=int(model.n_samples_), features=list(map(str, names)))
+
+
+def write_ica(local: LocalModel, like: str) -> Any:
+    """A FastICA of scikit-learn with these maps: an ICA of mne belongs to the recording that it has whitened."""
+    return write_sklearn(local, "FastICA")
 
 
 def _channels(local: LocalModel, number: int) -> Any:

@@ -120,6 +120,7 @@ TABLE = (
     *(Adapter(f"sklearn.{name}", "components", ".decompositions:sklearn") for name in DECOMPOSITIONS.split()),
     Adapter("pycrostates.ModKMeans", "components", ".decompositions:microstates", "microstates"),
     Adapter("pycrostates.AAHCluster", "components", ".decompositions:microstates", "microstates"),
+    Adapter("mne.ICA", "components", ".decompositions:ica", "mne"),
 )
 
 

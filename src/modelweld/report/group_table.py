@@ -171,7 +171,7 @@ class GroupTable:
             each = zip(self.shared.expected, self.shared.low, self.shared.high, strict=True)
             yield "sites expected", [f"{mean:.1f} ({low} to {high})" for mean, low, high in each]
         if self.words:
-            known_by = {"topic": "words", "pattern": "largest entries"}.get(self.word, "symbols")
+            known_by = {"topic": "words", "pattern": "largest entries", "group": "called"}.get(self.word, "symbols")
             yield known_by, hide([", ".join(words[:LISTED]) for words in self.words], self.small, FEW)
         differs, decimals = self.differs, self.decimals
         for d, title in list(enumerate(self.titles()))[:LISTED]:

@@ -78,7 +78,7 @@ function sitesBetween(k) {
 }
 
 // ---- the table ----
-const WORDS = { topic: "Most probable words", pattern: "Largest entries" };
+const WORDS = { topic: "Most probable words", pattern: "Largest entries", group: "Called" };
 function atoms() {
   const G = S.groups, listed = D.J === D.sites.length && D.J <= MOST_SITE_COLUMNS && G.members !== null
     && innerWidth > 720; // a phone has them in the detail
