@@ -11,7 +11,7 @@ from modelweld.core.match import MOST_SWEEPS, Auto, Effort, EngineName, Plan
 from modelweld.core.prior import Prior
 from modelweld.errors import InputError
 from modelweld.families.real_values import Gaussian
-from modelweld.fit.static_matcher import PRESET
+from modelweld.fit.presets import PRESET
 from modelweld.inputs.sets import Families
 from modelweld.inputs.settings import spell_setting
 

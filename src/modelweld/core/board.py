@@ -84,11 +84,6 @@ class Board(Tally):
         """Score with this prior, as one of J groups."""
         self.prior, self.increments = prior, prior.increments(J)
 
-    def set_atoms(self, counts: Index, sums: Sequence[Array], labels: Index | None = None) -> None:
-        """Atoms that hold more than the values here: of groups that lie elsewhere, or are gone."""
-        self.counts, self.sums = counts.copy(), [s.copy() for s in sums]
-        self.labels = self.labels if labels is None else labels.copy()
-
     def at(self, labels: Index) -> Self:
         """Another board, at these labels."""
         other = copy(self)

@@ -21,7 +21,7 @@ from modelweld.errors import InputError
 from modelweld.families.capabilities import Drawable, Moves, NamesHyperparameters, Sampled
 from modelweld.families.hyperparameters import check_choice, check_single, check_sizes, freeze_vectors
 from modelweld.families.math import fragments
-from modelweld.families.math.frames import learn_frame
+from modelweld.families.math.frames import full_covariances, learn_frame
 from modelweld.families.math.random_effects import maximise
 from modelweld.families.math.standard_errors import maximise_with_variance
 from modelweld.families.math.start import Look, NoisePrior, look, noise_prior_of, prefer_given
@@ -108,12 +108,7 @@ class Gaussian(
     @property
     def covariances(self) -> tuple[Array, Array]:
         """Noise and spread as matrices (D, D)."""
-        D = np.asarray(self.mean).size
-        noise, spread = (np.eye(D) * np.asarray(x) for x in (self.noise, self.spread))
-        if self.frame is None:
-            return noise, spread
-        back = np.linalg.inv(self.frame)
-        return back.T @ noise @ back, back.T @ spread @ back
+        return full_covariances(self)
 
     def starts(self, stack: Stack) -> list[Self]:
         """Origin, floor and all hyperparameters not given, free of units: see `modelweld.families.math.start`."""

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from modelweld.core import match as paper
 from modelweld.core.algorithm1 import Run
-from modelweld.core.family import canonical_sign, find_misfit, with_fields
-from modelweld.core.gaussian import Gaussian as PaperGaussian
+from modelweld.core.family import canonical_sign, find_misfit
 from modelweld.core.match import MOST_SWEEPS, Auto, Parts, Plan, Screen, through
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.prior import Prior
 from modelweld.core.values import SetValues, check_squares
 from modelweld.errors import ConvergenceWarning, Finding, InputError
-from modelweld.families.real_values import Gaussian
 from modelweld.families.registry import misfit_error
 from modelweld.fit.engines.choice import engine_for
 from modelweld.fit.engines.sweep_engines import Reference
+from modelweld.fit.presets import fit_as_printed
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.screening import screens
 from modelweld.fit.screening.duplicates import duplicates
@@ -68,22 +65,6 @@ def fit(values: SetValues, plan: Plan, rng: np.random.Generator) -> Matching:
     board, progress, order = run(values.stacks, values.families, prior, plan, rng)
     matching = make_matching(board, progress, values.names, order, values.offsets)
     return matching.say(*limits_met(progress, plan)) if plan.warn else matching
-
-
-PAPER = PaperGaussian(mean=0.0, noise=1.0, spread=1.0, learning="moments")
-PRESET = Gaussian(mean=0.0, noise=1.0, spread=1.0, learning="moments")
-"""The paper's family in the core, by which presets are fitted, and the same as `modelweld.Gaussian`, which can be asked
-everything else: start (1, 1), closed-form hyperparameters."""
-
-
-def fit_as_printed(values: SetValues, prior: Prior, max_sweeps: int, rng: np.random.Generator) -> Matching:
-    """Algorithm 1, and nothing but the core where a preset asks for it."""
-    asked = zip(values.stacks, values.families, strict=True)
-    families = [PAPER if family is PRESET and stack.plain else family for stack, family in asked]
-    matching = paper.fit(replace(values, families=families), prior, max_sweeps, rng)
-    found = matching.families.items()
-    learned = {name: with_fields(PRESET, **vars(f)) if type(f) is PaperGaussian else f for name, f in found}
-    return replace(matching, families=learned)
 
 
 def default_prior(prior: Prior | Auto) -> Prior:

@@ -230,7 +230,7 @@ class SlimFusion:
         """A board that holds the new site alone, placed at the atoms of all others."""
         board = Board(self._stacks(model), list(self.families.values()), self.prior)
         board.set_prior(self.prior, len(self.sizes) + 1)
-        board.set_atoms(self.counts, list(self.sums.values()))
+        board.counts, board.sums = self.counts.copy(), [sums.copy() for sums in self.sums.values()]
         board.step(0)
         return board
 

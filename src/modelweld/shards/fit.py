@@ -137,7 +137,7 @@ def _sweep(stack: Stack, numbers: Index, atoms: Atoms, order: Index) -> tuple[In
     sparse = atoms.fragments is None and is_sparse([stack], [atoms.family], atoms.prior)
     board = (SparseBoard if sparse else Board)([stack], [atoms.family], atoms.prior, atoms.fragments)
     board.set_prior(atoms.prior, atoms.J)
-    board.set_atoms(atoms.counts, [atoms.sums], numbers)
+    board.counts, board.sums, board.labels = atoms.counts.copy(), [atoms.sums.copy()], numbers.copy()
     changed = sum(board.step(int(j)) for j in order)
     return board.labels, changed
 

@@ -65,3 +65,13 @@ def frame_of(within: Array, between: Array) -> Array:
     least = NOISE_FLOOR * np.where(scale > 0, scale, max(scale.max(), np.finfo(float).tiny))
     _, T = scipy.linalg.eigh(between, within + np.diag(least))
     return np.asarray(T)
+
+
+def full_covariances(family: Gaussian) -> tuple[Array, Array]:
+    """Noise and spread of a family as matrices (D, D), in the coordinates of the values."""
+    D = np.asarray(family.mean).size
+    noise, spread = (np.eye(D) * np.asarray(x) for x in (family.noise, family.spread))
+    if family.frame is None:
+        return noise, spread
+    back = np.linalg.inv(family.frame)
+    return back.T @ noise @ back, back.T @ spread @ back
