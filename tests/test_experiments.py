@@ -114,10 +114,10 @@ def test_calibration_of_draws(tmp_path):
     assert "pooled" in printed
 
 
-def test_confidences_about_estimated_mixtures_smoke(tmp_path):
-    printed = printed_by(EXPERIMENTS / "verdicts/mixtures.py", "--smoke", "--out", tmp_path)
-    assert "3 sites, with X" in printed
-    assert "versions" in json.loads((tmp_path / "mixtures.json").read_text())
+def test_confidences_off_the_model_smoke(tmp_path):
+    printed = printed_by(EXPERIMENTS / "verdicts/worlds.py", "--smoke", "--out", tmp_path)
+    assert "gmm J3 (2)" in printed
+    assert "versions" in json.loads((tmp_path / "worlds.json").read_text())
 
 
 def test_what_docs_say_of_bad_sites_is_in_the_record():

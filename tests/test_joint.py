@@ -16,6 +16,7 @@ from modelweld.results.posterior.compiled_prior import (
     LOG_A,
     LOG_ATOMS,
     LOG_B,
+    LOG_OWN,
     fill_rates,
     move_prior,
     parameters_of,
@@ -87,11 +88,12 @@ def test_geweke_of_the_moves_of_values(case):
     board = board_of(np.zeros((N, D)), sizes, variance, weight, shape).at(labels)
     values = values_of(board)._replace(total=np.ones(H), floor=np.zeros(H))
     values.log_steps[:] = 0.0
+    values.scale[:] = rng.choice(compiled_gaussian.SCALES, N)
     random, found = np.array([7], dtype=np.uint64), []
     for _ in range(40_000):
         noise, spread = values.at
         atoms = values.mean + np.sqrt(spread) * rng.standard_normal((4, D))
-        scatter = noise * values.inverse + values.variance
+        scatter = values.scale[:, None] * (noise * values.inverse + values.variance)
         values.y[:] = atoms[labels] + np.sqrt(scatter) * rng.standard_normal((N, D))
         move_values(values, labels, 0.0, random)
         found.append([*np.log([*values.at[NOISE], *values.at[SPREAD]]), *values.mean])
@@ -138,9 +140,9 @@ def test_geweke_of_the_moves_of_the_prior():
         fill_rates(of.at, R)
         supports = np.repeat(m, rng.poisson(comb(J, m) * np.exp(R[1:])))
         move_prior(supports, of, R, random)
-        found.append([*of.at[[LOG_A, LOG_B, LOG_ATOMS]]])
-    log_atoms = (-1.0, compiled_prior.ATOMS_DEVIATION)
-    compare(np.array(found), np.array([*believed_shape(), log_atoms]))
+        found.append([*of.at[[LOG_A, LOG_B, LOG_ATOMS, LOG_OWN]]])
+    log_atoms, log_own = (-1.0, compiled_prior.ATOMS_DEVIATION), (compiled_prior.OWN[0] - 1.0, compiled_prior.OWN[1])
+    compare(np.array(found), np.array([*believed_shape(), log_atoms, log_own]))
 
 
 def noisy_sites(errors=False, J=6, seed=0):

@@ -44,7 +44,7 @@ HERE = Path(__file__).parent
 ATOMS, HELD, SPREAD, ALIKE = 15, 0.5, 2.5, 300.0
 CELLS = [(D, J, errors) for errors in (False, True) for D in (2, 3, 10) for J in (3, 8, 20)]
 EDGES = np.array([0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0])
-FEWEST, ROUND, FIRST_SEED = 100, 10, 9_000
+FEWEST, ROUND, FIRST_SEED = 100, 10, 94_000
 """Matches of a bin that is judged, sets of a cell before the next cell's turn, and the first seed."""
 
 
@@ -116,14 +116,14 @@ def told_everything(fusion: Fusion, D: int, J: int) -> list[float]:
     given = fusion._fit.board("atom")
     deviation = np.full(D, 0.5 if D < 10 else 1.2)
     family = Gaussian(np.zeros(D), deviation**2, np.full(D, SPREAD**2), learning="nothing").starts(given.stacks[0])[0]
-    prior = Spectrum.expecting(ALIKE * HELD, ALIKE * (1 - HELD), ATOMS * (1 - (1 - HELD) ** J), J, 0.0)
+    prior = Spectrum.expecting(ALIKE * HELD, ALIKE * (1 - HELD), ATOMS * (1 - (1 - HELD) ** J), J)
     labels = fusion.matching.stacked_labels
     draws = sample(Board(given.stacks, [family], prior).at(labels), DRAWS, CHAINS, seed=0)
     return np.round(shares_right(draws, labels), 4).tolist()
 
 
-def bins(runs: list[Result]) -> list[tuple[float, float, float, int]]:
-    """Stated, true, standard error of their difference, and number, of every bin with at least 100 matches."""
+def bins(runs: list[Result], fewest: int = FEWEST) -> list[tuple[float, float, float, int]]:
+    """Stated, true, standard error of their difference, and number, of every bin with enough matches."""
     stated = np.concatenate([run["stated"] for run in runs])
     right = np.concatenate([run["right"] for run in runs]).astype(float)
     of = np.repeat(np.arange(len(runs)), [len(run["stated"]) for run in runs])
@@ -131,7 +131,7 @@ def bins(runs: list[Result]) -> list[tuple[float, float, float, int]]:
     found = []
     for b in range(len(EDGES) - 1):
         own = at == b
-        if (n := int(own.sum())) >= FEWEST:
+        if (n := int(own.sum())) >= fewest:
             off = (stated - right)[own]
             sums = np.bincount(of[own], off - off.mean(), minlength=len(runs))
             found.append((stated[own].mean(), right[own].mean(), float(np.sqrt(np.square(sums).sum()) / n), n))

@@ -41,7 +41,9 @@ def compiled(fastmath: bool | set[str] = False) -> Callable[[Function], Function
 
 
 def _compile(function: Function, fastmath: bool | set[str], *, keep: bool) -> Function:
-    done: Function = njit(cache=keep, nogil=True, fastmath=fastmath, error_model="numpy")(function)
+    done: Function = njit(cache=keep, nogil=True, fastmath=fastmath, error_model="numpy", no_cfunc_wrapper=True)(
+        function
+    )
     return done
 
 

@@ -228,5 +228,7 @@ def _steps(board: Board, posterior: Posterior, number: int, J: int) -> Array:
     drawn = posterior.hyperparameters or {}
     if "a" not in drawn:
         return board.prior.increments(J)
-    a, b, expected = (float(drawn[name].ravel()[number]) for name in ("a", "b", "expected_atoms"))
-    return Spectrum.expecting(a, b, expected, J - 1).increments(J)
+    a, b, expected, own = (float(drawn[name].ravel()[number]) for name in ("a", "b", "expected_atoms", "own"))
+    R = Spectrum.expecting(a, b, expected, J - 1).log_rate(np.arange(1.0, J + 1), J)
+    R[0] = np.logaddexp(R[0], np.log(own))
+    return np.diff(R, prepend=0.0)

@@ -23,7 +23,7 @@ from modelweld.families.real_values import Gaussian
 from modelweld.fit.engines.choice import is_compilable
 from modelweld.fit.search.parts import Parts
 from modelweld.results.posterior.compiled_evidences import evidence_of, is_compiled
-from modelweld.results.posterior.compiled_gaussian import ACCEPTED, run, values_of
+from modelweld.results.posterior.compiled_gaussian import ACCEPTED, draw_wide, run, values_of
 from modelweld.results.posterior.compiled_prior import log_hyperprior, move_prior, name_parameters, parameters_of
 from modelweld.results.posterior.compiled_sweep import Given, Moving
 from modelweld.results.posterior.confidence import CHAINS, DRAWS, FEWEST_DRAWS
@@ -47,10 +47,8 @@ FIRST_STEP, TUNING = 0.3, 0.1
 EVERY, GAUSSIAN_SWEEPS = 3, 5
 """Sweeps of matching and hyperparameters between draws that are kept: of any family, and of Gaussian values."""
 
-FRAGMENTS = (0.2, 49.8)
-"""Beta law of the share of fragments, where the fit has any: as good as none, most probably, or else anything. With a
-mean of a twentieth, one of twenty values of three sites was taken for a fragment where none was, and K was too low by
-one."""
+FRAGMENTS = (1.0, 25.0)
+"""Beta law of the share of fragments, where the fit allows any: about what estimated mixtures have (a twentieth)."""
 
 MOST_WORK, SLOWER = 1_000_000_000, 10
 """Values x (atoms + 20) x (dimensions + 4) x sweeps that are spent: five to ten seconds; and how much longer
@@ -235,6 +233,7 @@ class GaussianChain(MetropolisChain):
         """Matching, prior and hyperparameters in turn, then the share of fragments."""
         Chain.sweep(self)
         self.draw_delta()
+        draw_wide(self.values, self.rng)
 
     def run(self, given: Given, state: Moving) -> None:
         """Move the compiled state and hyperparameters."""
@@ -243,6 +242,7 @@ class GaussianChain(MetropolisChain):
         self.families, self.rows = [cast("Gaussian", self.families[0]).with_hyperparameters(at)], [given.rows]
 
     def hyperparameters(self) -> dict[str, Array]:
-        """As of others, with the mean; what a user gave stays."""
+        """As of others, with the mean and the share of values that scatter more; what a user gave stays."""
         own = {name: np.array(getattr(self.families[0], name)) for name in ("mean", "noise", "spread")}
+        own["wide"] = 1.0 - np.exp(self.values.log_shares[0])
         return own | super().hyperparameters()

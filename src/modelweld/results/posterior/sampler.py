@@ -20,7 +20,6 @@ from modelweld.errors import InputError
 from modelweld.progress import track
 from modelweld.results.posterior.compiled_evidences import compiled_evidence
 from modelweld.results.posterior.compiled_sweep import PER_PAIR, Given, Moving, at_start, sweeps
-from modelweld.results.posterior.conditional import pool_board
 from modelweld.results.posterior.draws import DISAGREE, FEWEST_DRAWS, MERGE, MOVES, SPLIT, VALUE, Posterior
 
 SWEEPS = 2
@@ -47,15 +46,14 @@ def sample(
 ) -> Posterior:
     """Run chains from the board's matching and from dispersed starts; values in the board's order.
 
-    `kept` says which values were fitted; the others are atoms of their own in every draw. Fragments that are pooled
-    move together: which values are fragments of one is taken as it was fitted.
+    `kept` says which values were fitted; the others are atoms of their own in every draw. Fragments are values like
+    others, each about its atom: which values are fragments of one is drawn, too.
     """
     check_lengths(draws, chains)
     N, fitted = len(board.labels), np.arange(len(board.labels)) if kept is None else np.flatnonzero(kept)
     part = board if len(fitted) == N else _take(board, fitted)
-    make, (pooled, cell) = Chain if chain_of is None else chain_of, pool_board(part)
-    contrasts = 0.0 if pooled is part else part.objective() - pooled.objective()
-    runs = [make(pooled, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(chains)]
+    make = Chain if chain_of is None else chain_of
+    runs = [make(part, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(chains)]
     for number, chain in enumerate(runs):
         chain.start(number)
         for _ in range(round(WARM_UP * draws) if warm_up is None else warm_up):
@@ -64,12 +62,12 @@ def sample(
     for again in range(ROUNDS if runs[0].is_compiled else 1):
         parts = [chain.draw(draws, 2**again) for chain in track(runs, "drawing matchings", chains)]
         labels, drawn = np.tile(N + np.arange(N), (chains, draws, 1)), [drawn for _, drawn in parts]
-        labels[..., fitted] = np.stack([own[:, cell] for own, _ in parts])
+        labels[..., fitted] = np.stack([own for own, _ in parts])
         shares = sum(chain.done for chain in runs) / np.maximum(sum(chain.tried for chain in runs), 1)
         named = {name: np.stack([[draw[name] for draw in chain] for chain in drawn]) for name in drawn[0][0]}
         K = np.count_nonzero(np.diff(np.sort(labels, axis=-1), axis=-1), axis=-1) + 1
         acceptance = dict(zip(MOVES, shares.tolist(), strict=True))
-        posterior = Posterior(labels, K, named.pop("objective") + contrasts, acceptance, named or None)
+        posterior = Posterior(labels, K, named.pop("objective"), acceptance, named or None)
         if max(posterior.r_hat.values()) <= DISAGREE:
             break
     return posterior
