@@ -7,13 +7,12 @@ All worlds get ten sets, then all ten more, and so on; what is done so far is wr
 simulated sites have deviation 2.5, values scatter by .5; `fuse` is called bare. The number of groups is that of all
 that any site has; shared are those that several have.
 
-| world | what is drawn |
-|---|---|
-| half, quarter | sites of 8 values, so many of them of atoms that all sites hold, the rest their own |
-| beta a b | 20 atoms, each held with a probability of its own from that law |
-| t4 | each of 15 atoms is held with probability 1/2; noise has the t law of four degrees |
-| gmm | `GaussianMixture(6, covariance_type="diag")` of a site's points, of six of twelve components (centres N(0, 3²), deviation 1, three features); the truth of a component is the true one that most of its points come from |
-| mnist | means of 8 to 39 images of each of about six digits, in so many principal components, with their standard errors |
+- half, quarter: sites of 8 values, so many of them of atoms that all sites hold, the rest their own
+- beta a b: 20 atoms, each held with a probability of its own from that law
+- t4: each of 15 atoms is held with probability 1/2; noise has the t law of four degrees
+- gmm: `GaussianMixture(6, covariance_type="diag")` of a site's points, of six of twelve components (centres N(0, 3²),
+  deviation 1, three features); the truth of a component is the true one that most of its points come from
+- mnist: means of 8 to 39 images of each of about six digits, in so many principal components, with standard errors
 """
 
 from __future__ import annotations

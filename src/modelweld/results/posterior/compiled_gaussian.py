@@ -91,7 +91,7 @@ def values_of(board: Board) -> Values:
 
 def log_shares_at(wide: float) -> Array:
     """Log shares of the factors where `wide` of them are not one."""
-    return np.log(np.append(1.0 - wide, np.full(len(SCALES) - 1, wide / (len(SCALES) - 1))))
+    return np.asarray(np.log(np.append(1.0 - wide, np.full(len(SCALES) - 1, wide / (len(SCALES) - 1)))))
 
 
 def draw_wide(values: Values, rng: np.random.Generator) -> None:

@@ -4,9 +4,9 @@
     log(number of atoms the prior expects) ~ N(log(mean size of groups), 2^2)
     log(own) ~ N(log(.03 mean size of groups), 2^2)
 
-Given those, numbers of atoms by support are Poisson (`fit.priors.spectrum`); besides, every group has Poisson(own) atoms
-that by their nature no other can have. Frequencies of one Beta law cannot say that some atoms are common and the others
-their site's own: without `own`, where half of the values are, twice as many atoms were said to be shared as are.
+Given those, numbers of atoms by support are Poisson (`fit.priors.spectrum`); besides, every group has Poisson(own)
+atoms that no other has. Frequencies of one Beta law cannot say that some atoms are common and the others their site's
+own: without `own`, where half of the values are, twice as many atoms were said to be shared as are.
 """
 
 from __future__ import annotations
