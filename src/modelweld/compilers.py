@@ -41,9 +41,8 @@ def compiled(fastmath: bool | set[str] = False) -> Callable[[Function], Function
 
 
 def _compile(function: Function, fastmath: bool | set[str], *, keep: bool) -> Function:
-    done: Function = njit(cache=keep, nogil=True, fastmath=fastmath, error_model="numpy", no_cfunc_wrapper=True)(
-        function
-    )
+    options: dict[str, Any] = {"cache": keep, "fastmath": fastmath, "no_cfunc_wrapper": True}  # no way in from C
+    done: Function = njit(nogil=True, error_model="numpy", **options)(function)
     return done
 
 

@@ -215,7 +215,6 @@ def new_site(board: Board, posterior: Posterior, fitted: Index, level: float) ->
         at = partners(fitted, draw.labels, rng)
         held += np.where(at == NO_PARTNER, 0.0, joins[at])
         unknown += np.exp(steps[0]) + np.delete(joins, at[at != NO_PARTNER]).sum()
-        at = partners(fitted, draw.labels, rng)
         (mean, variance), noise = gaussian_atoms(draw), _gaussian(draw).hyperparameters.noise
         sent = mean + np.sqrt(variance + noise) * rng.standard_normal(mean.shape)
         draws.append(np.where((at == NO_PARTNER)[:, None], np.nan, sent[at]))
