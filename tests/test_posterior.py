@@ -29,7 +29,7 @@ def with_groups_of_their_own():
 def test_the_fusion_s_own_matching_has_the_fusion_s_number_of_atoms(fused):
     fusion = fused()
     matching = fusion.matching
-    board = fusion._fit.board().copy()
+    board = fusion._fit.board()
     assert number_of_atoms(board, matching, matching.stacked_labels) == (fusion.K, fusion.shared)
     names = np.random.default_rng(0).permutation(len(matching.counts))  # names of atoms mean nothing
     assert number_of_atoms(board, matching, names[matching.stacked_labels]) == (fusion.K, fusion.shared)
@@ -46,7 +46,7 @@ def test_where_the_matching_is_clear_draws_say_what_the_fusion_says(fused):
 
 def test_a_draw_without_an_atom_has_one_less():
     fusion = with_outliers()
-    board = fusion._fit.board().copy()
+    board = fusion._fit.board()
     labels = fusion.matching.stacked_labels.copy()
     labels[labels == 1] = 0
     assert number_of_atoms(board, fusion.matching, labels)[0] == fusion.K - 1
