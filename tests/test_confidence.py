@@ -1,5 +1,6 @@
 """Confidence of a match: marginals of assignments against enumeration, tables of a fusion."""
 
+from copy import copy
 from dataclasses import replace
 from itertools import product
 
@@ -92,7 +93,7 @@ def test_conditional_is_that_of_the_objective(seed):
     matching = fusion.matching
     atoms = len(matching.counts)
     for j, held in enumerate(fusion.labels):
-        board = fusion._fit.board().copy()
+        board = copy(fusion._fit.board())
         group = slice(board.offsets[j], board.offsets[j + 1])
         others = [k for k in range(atoms) if matching.counts[k] > (k in held)]
         choices = [c for c in product([*others, -1], repeat=len(held)) if all(c.count(k) <= 1 for k in c if k >= 0)]
@@ -136,7 +137,7 @@ def two_sets(rng, J=4):
 def test_several_sets_with_variance_and_weight(splits):
     fusion = modelweld.fuse(two_sets(np.random.default_rng(0)), search=modelweld.Search(splits=splits))
     for name, matching in fusion.matchings.items():
-        board = fusion._fit.board(name).copy()
+        board = copy(fusion._fit.board(name))
         assert board.objective() == pytest.approx(matching.objective, abs=1e-6)
         confidence = fusion.confidence(name)
         assert [len(c) for c in confidence] == [len(held) for held in matching.labels]
@@ -161,16 +162,16 @@ def test_fragments_are_judged_one_at_a_time():
     fusion = modelweld.fuse(given, family, modelweld.BetaBernoulli(), search=modelweld.Search(splits=False))
     labels, counts = np.array([0, 0, 1, 2, 0, 0, 1, 3, 0, 2, 1, 2, 4, 4, 1, 2]), np.array([3, 4, 3, 1, 1])
     fusion.matchings["atom"] = replace(fusion.matching, stacked_labels=labels, counts=counts, delta=0.1)
-    board = fusion._fit.board().copy()
+    board = copy(fusion._fit.board())
     K = len(counts)
     for j in (0, 1, 2, 3):
         table, stated = fusion.posterior.conditional(j), fusion.confidence(how="conditional")[j]
         for n, k in enumerate(fusion.labels[j]):
             row = int(board.offsets[j]) + n
-            fusion_board = fusion._fit.board().copy()
+            fusion_board = copy(fusion._fit.board())
             alone = np.count_nonzero(fusion_board.labels == k) == 1
             options = [atom for atom in range(K) if not (alone and atom == k)]
-            objective = np.array([objective_with(fusion._fit.board().copy(), row, at) for at in [*options, 100]])
+            objective = np.array([objective_with(copy(fusion._fit.board()), row, at) for at in [*options, 100]])
             expected = np.zeros(K + 1)
             expected[[*options, K]] = np.exp(objective - objective.max())
             np.testing.assert_allclose(table[n], expected / expected.sum(), atol=1e-5)
