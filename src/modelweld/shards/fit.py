@@ -153,6 +153,5 @@ def _sweep_compiled(stack: Stack, numbers: Index, atoms: Atoms, order: Index) ->
     board.sums[:K], board.counts[:K] = atoms.sums[:, 2 * D : 3 * D], atoms.counts
     surcharge, steps = atoms.prior.surcharge(int(stack.sizes.max())), atoms.prior.increments(atoms.J)
     tables = tabulate(np.array(family.origin), *family.hyperparameters, steps, surcharge, 0, atoms.J)
-    done = np.zeros(5, dtype=np.int64)
-    sweep(stack.values, np.arange(N), stack.offsets, order, numbers, board, K, tables, done)
-    return numbers, int(done[0])
+    changed, *_ = sweep(stack.values, np.arange(N), stack.offsets, order, numbers, board, K, tables)
+    return numbers, int(changed)
