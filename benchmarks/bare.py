@@ -1,4 +1,4 @@
-"""Speed of the bare call, ``fuse(sites)``, beside the textbook and beside k-means with oracle K: the README's table.
+"""Speed of the bare call, ``fuse(sites)``, beside the textbook and beside k-means given the true K: the README's table.
 
 One thread, CPU time, medians, in turn in one run, after the compiler has warmed up (machines are shared: only ratios
 mean something). Sites are those of `benchmarks/speed.py`: L = 50 atoms, D = 50, sd 1. The textbook is the paper's
@@ -66,7 +66,7 @@ def measure(J: int, repeats: int) -> dict[str, Any]:
 def table(found: dict[str, Any]) -> str:
     """In Markdown, as the README has it."""
     lines = [
-        "| one thread, CPU time | `fuse(sites)` | textbook Algorithm 1 | k-means, oracle K |",
+        "| one thread, CPU time | `fuse(sites)` | textbook Algorithm 1 | k-means given the true K |",
         "|---|---|---|---|",
     ]
     for row in found["rows"]:

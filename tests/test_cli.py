@@ -456,3 +456,14 @@ def test_numbers_of_points_are_positive_and_one_site_is_warned_of(fused, run):
 
 def test_lines_of_the_help_are_whole(run):
     assert "..." not in run("--help")[1].partition("Commands:")[2]
+
+
+def test_a_model_card_says_what_was_fused_and_how_sure_that_is(fused, run):
+    code, _, complained = run(
+        "model", "fusion.safetensors", "--out", "fused.joblib", "--card", "card.md", "--licence", "mit"
+    )
+    assert code == 0, complained
+    card = (fused / "card.md").read_text()
+    assert card.startswith("---\nlibrary_name: sklearn\nlicense: mit\n")
+    assert all(word in card for word in ("2 groups (2 shared)", "'north'", "| age |", "## How sure", "## Limits"))
+    assert run("model", "fusion.safetensors", "--out", "again.joblib", "--card", "card.md")[0] == 1

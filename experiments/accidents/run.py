@@ -85,7 +85,7 @@ def code_sex(sites: Sites, j: int, rng: np.random.Generator, first: float) -> Si
     rows = [
         np.column_stack([X, rng.integers(0, 2, len(X)) + (first if i == j else 0.0)]) for i, X in enumerate(sites.rows)
     ]
-    return Sites(rows, [[*names, "sex"] for names in sites.names])
+    return Sites(rows, [[*names, "coded sex"] for names in sites.names])
 
 
 def standardise(X: Table) -> Table:

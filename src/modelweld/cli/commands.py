@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import modelweld.files.fused_model
     import modelweld.files.limits
     import modelweld.kinds
+    import modelweld.report.card
 
 How = Annotated[
     str | None, typer.Option(help="How the fused model is made: density, moments, atoms, ... (docs/models.md).")
@@ -41,6 +42,8 @@ def model(
     at: Annotated[
         str, typer.Option(help="If sites have times: the model at this time; default: all groups, where last seen.")
     ] = "",
+    card: Annotated[Path | None, typer.Option(help="Also write a model card here: a .md file.")] = None,
+    licence: Annotated[str, typer.Option(help="The licence that the card states, as model hubs spell it.")] = "other",
     force: Force = False,
 ) -> None:
     """Write the fused model for the sites to use. It is a fitted model of their own library."""
@@ -52,6 +55,9 @@ def model(
         names = cli.arguments.parse_names(features)
         fused = found.model(how, features=names, **({} if size is None else {"K": size}))
         opened = modelweld.files.fused_model.save_model(fused, out, force=force)
+    if card is not None:
+        with modelweld.files.limits.whole_file(card, force=force) as part:
+            part.write_text(modelweld.report.card.card_of(found, licence), encoding="utf-8", newline="\n")
     columns = getattr(fused, "feature_names_in_", None)
     result(f"{type(fused).__name__} written to {out}")
     result(f"load it: {opened}")
