@@ -251,7 +251,8 @@ def test_pairs_are_counted_one_by_one(D):
                         gap = abs(places.points[a] - places.points[b])
                         near += min(gap, 1 - gap) <= radius / np.sqrt(6)
                     else:
-                        near += np.linalg.norm(places.points[a] - places.points[b]) <= radius * np.sqrt(2 * D)
+                        gap = (places.points[a] - places.points[b]) @ places.back
+                        near += np.linalg.norm(gap) <= radius * np.sqrt(2 * np.square(places.back).sum())
             assert found[j, r] == near
 
 

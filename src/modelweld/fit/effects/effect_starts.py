@@ -110,9 +110,11 @@ def best_shift(values: Array, places: Array, present: Array) -> Array:
     """The shift, among all differences, after which most values (L, D) lie near places (P, D)."""
     shifts = (values[:, None] - places).reshape(-1, values.shape[1])
     shifts = np.vstack([shifts[evenly(len(shifts), MOST_SHIFTS)], present, values.mean(0) - places.mean(0)])
-    squares = ((values[:, None] - places) ** 2).sum(-1)[None] + (shifts**2).sum(-1)[:, None, None]
-    squares = squares - 2 * ((shifts @ values.T)[:, :, None] - (shifts @ places.T)[:, None])  # (S, L, P)
-    shift = shifts[np.log(np.maximum(squares.min(2), 0.0) / values.shape[1] + NEAR).sum(1).argmin()]
+    moved = (values - shifts[:, None]).reshape(-1, values.shape[1])
+    products = np.hstack([-2 * places, (places**2).sum(1)[:, None]]) @ np.hstack([moved, np.ones((len(moved), 1))]).T
+    squares = (moved**2).sum(1) + products.min(0)  # to the nearest place
+    near = np.log(np.maximum(squares, 0.0) / values.shape[1] + NEAR).reshape(len(shifts), -1)
+    shift = shifts[near.sum(1).argmin()]
     for _ in range(3):
         squares = (((values - shift)[:, None] - places) ** 2).mean(-1)
         weight = (squares.min(1) + NEAR) ** -2.0

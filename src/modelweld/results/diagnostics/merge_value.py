@@ -188,9 +188,8 @@ def _least(found: list[Sharing]) -> Sharing:
         return np.where(known > 0, np.minimum(1.0, smallest * np.maximum(known, 1)), np.nan)
 
     why = "; ".join(dict.fromkeys(one.why_not for one in found if one.why_not))
-    return Sharing(
-        float(least(np.array([one.p_value for one in found]))), least(np.array([one.sites for one in found])), why
-    )
+    p, sites = (least(np.array([getattr(one, name) for one in found])) for name in ("p_value", "sites"))
+    return Sharing(float(p), sites, why, any(one.aligned for one in found))
 
 
 def _is_worth(p: float, gain: float, level: float, *, few: bool) -> bool | None:
@@ -248,6 +247,8 @@ def _overall_sentence(parameters: int, shared: int, gain: float, found: Sharing,
         return f"{part}, but keeping the sites apart explains the values better, by {-gain:,.1f} nats."
     if worth is False:
         first = f"no: values of different sites lie no closer together than chance explains {p}."
+        if found.aligned:
+            first = f"no: sites differ in place; that they share anything is not shown {p}."
         return f"{first} The fit takes {shared:,} of {parameters:,} for shared: do not rely on that."
     text = f"{part}: fusing explains the values better than keeping the sites apart, by {gain:,.1f} nats"
     if worth is None:

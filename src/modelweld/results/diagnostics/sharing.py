@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.family import Family
+from modelweld.core.matching import SiteEffects
 from modelweld.core.values import Array, Index, Stack, blocks, canonical_order, group_of_values, offsets_of
 from modelweld.families.capabilities import embed_values
-from modelweld.results.diagnostics.pair_scan import Places, embed, place, scan_aligned, scan_pairs
+from modelweld.results.diagnostics.pair_scan import Places, embed, place, scan_aligned, scan_pairs, untie
 
 if TYPE_CHECKING:
     from modelweld.results.fit_result import FitResult
@@ -28,12 +29,13 @@ at a noise of .12 of the spread, get their yes in .4 to .9 of cases at three and
 class Sharing(NamedTuple):
     """P-values that sites have nothing in common: of all, and of each (J,); NaN where it cannot be said.
 
-    `why_not` says why, and why a no cannot be said where there is a p-value.
+    `why_not` says why, and why a no cannot be said where there is a p-value; `aligned` whether sites differ in place.
     """
 
     p_value: float
     sites: Array
     why_not: str = ""
+    aligned: bool = False
 
 
 def judge_sharing(fit: FitResult, name: str, draws: int, seed: int) -> Sharing:
@@ -60,7 +62,7 @@ def judge_sharing(fit: FitResult, name: str, draws: int, seed: int) -> Sharing:
     values = embed([stack.take(order[rows], stack.offsets) for stack in stacks], families)
     assert values is not None
     seen = np.isfinite(values)
-    places = place(values)
+    places = place(_untie_as_sent(values, None if matching.effects is None else matching.effects.of(group[rows])))
     if places is None:
         return Sharing(np.nan, nobody, "all values coincide")
     if matching.effects is not None:
@@ -72,7 +74,15 @@ def judge_sharing(fit: FitResult, name: str, draws: int, seed: int) -> Sharing:
     nobody[sites] = found.sites
     few = len(rows) < max(FEWEST_VALUES, FEWEST_OF_SITE * len(sites))
     why_not = f"{len(rows)} values of {len(sites)} sites are too few to tell sharing from chance" if few else ""
-    return Sharing(found.p_value, nobody, why_not)
+    return Sharing(found.p_value, nobody, why_not, matching.effects is not None)
+
+
+def _untie_as_sent(values: Array, effects: SiteEffects | None) -> Array:
+    """Values without ties; those that were corrected have them as they were before, by effects of each value."""
+    if effects is None:
+        return untie(values)
+    scale = np.exp(effects.log_scale)
+    return untie(scale * (values + effects.offset)) / scale - effects.offset
 
 
 def _has_place(stacks: Sequence[Stack], families: Sequence[Family]) -> NDArray[np.bool_]:
