@@ -90,8 +90,11 @@ def test_p_values_of_sites_that_share_nothing_are_no_smaller_than_chance():
             rng.standard_normal((shape[0], 2)) @ np.ones((2, shape[1]))  # almost on a line
             + 0.2 * rng.standard_normal(shape)
         ),
+        lambda rng, shape: np.round(1.2 * rng.standard_normal(shape)) / 2.5,
+        lambda rng, shape: np.exp(0.5 * rng.standard_normal(shape)) * (rng.random(shape) > 0.3),
+        lambda rng, shape: rng.standard_normal(shape) / np.sqrt(rng.chisquare(2, (shape[0], 1))),
     ],
-    ids=["lognormal", "t3", "uniform", "correlated"],
+    ids=["lognormal", "t3", "uniform", "correlated", "rounded", "zeros", "radii"],
 )
 def test_the_distribution_of_values_is_no_reason_for_a_yes(draw):
     yes = [quick(unrelated(seed, J=6, draw=draw)).worth_merging(draws=39).worth for seed in range(40)]

@@ -20,21 +20,33 @@ def measure(
     jobs: int = 1,
 ) -> None:
     """Run tasks, write what came out to ``options.out``, and print it; `about` says of which versions."""
-    results = dict(shown(done(chosen, jobs), len(chosen)))
-    cpu = sum(result.pop("cpu") for result in results.values())
-    cells = by_cell({task.name: results[task.name] for task in chosen})
+    rounds: dict[str, list[Task]] = {}  # all cells of a seed, then of the next: a run that is stopped left whole rounds
+    for task in chosen:
+        rounds.setdefault(task.name.rsplit("/", 1)[1], []).append(task)
+    results: dict[str, Result] = {}
+    for number, (last, own) in enumerate(rounds.items(), 1):
+        results.update(shown(done(own, jobs), len(own)))
+        if number % EVERY == 0 or number == len(rounds):
+            print(_write(title, results, options, about, summary, int(last)))
+
+
+EVERY = 5
+"""Seeds after which what is done so far is written."""
+
+
+def _write(title, results: Mapping[str, Result], options, about, summary, last: int) -> str:
+    cells = by_cell({name: {k: v for k, v in found.items() if k != "cpu"} for name, found in results.items()})
     tables, found = summary(cells)
-    last = options.first + options.sets - 1
     record = {
         "title": title,
         "versions": about,
         "seeds": [options.first, last],
-        "cpu": cpu,
+        "cpu": sum(result["cpu"] for result in results.values()),
         "tables": [asdict(table) for table in tables],
         "claims": [asdict(claim) for claim in found],
         "cells": cells,
     }
-    print(write_record(options.out, record, f"Seeds {options.first} to {last}", "."))
+    return write_record(options.out, record, f"Seeds {options.first} to {last}", ".")
 
 
 def by_cell(results: Mapping[str, Result]) -> Cells:

@@ -269,8 +269,8 @@ def place(values: Array) -> Places | None:
 def untie(values: Array) -> Array:
     """Values (N, D) that repeat in a feature, though rows differ, spread over what rounding or a bound made one.
 
-    That is a step, or, around a value which many have, the distance to half as many others, a quarter at most. Whole
-    rows that repeat are no ties: they may be shared.
+    That is a step, or, around a value which many have, the distance to half as many others. Whole rows that repeat are
+    no ties: they may be shared.
 
     Examples
     --------
@@ -291,7 +291,7 @@ def untie(values: Array) -> Array:
         width = np.full(len(levels), np.diff(levels).min())
         for i in np.flatnonzero(counts > 1):
             gaps = np.abs(own[own != levels[i]] - levels[i])
-            nearest = (min(2 * counts[i], len(gaps)) + 3) // 4 - 1
+            nearest = (min(counts[i], len(gaps)) + 1) // 2 - 1
             width[i] = np.partition(gaps, nearest)[nearest]
         seen = np.isfinite(values[:, d])
         width = width[np.searchsorted(levels, steps[seen, d])]
