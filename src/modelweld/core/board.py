@@ -220,20 +220,17 @@ class Board(Tally):
         for family, rows in zip(self.families, self.pool_rows(slice(None), cell, len(held)), strict=True):
             value = value + family.log_evidence(sum_by_atom(rows, atom, slots))
         # the log prior of delta is the same whatever the matching: it cancels between a whole and its parts
-        return (
-            value
-            if self.fragments is None
-            else value + np.bincount(atom, self.fragments.log_prob_each(fragments), slots)
-        )
+        if self.fragments is None:
+            return value
+        return value + np.bincount(atom, self.fragments.log_prob_each(fragments), slots)
 
     def learn(self) -> None:
         """Hyperparameters of every family, of the prior and of fragments, given the matching."""
         self.set_prior(self.prior.learn(self.counts, self.sizes), len(self.sizes))
         if self.fragments is not None:
             self.fragments = self.fragments.learn(self.fragments_held())
-        self.families = [
-            self._learn_family(*given) for given in zip(self.families, self.stacks, self.sums, strict=True)
-        ]
+        known = zip(self.families, self.stacks, self.sums, strict=True)
+        self.families = [self._learn_family(*given) for given in known]
         if self.rows_change:
             self.make_rows()
             self.recount()

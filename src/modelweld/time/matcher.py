@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, Run, alternate, is_same_partition
+from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, Run, alternate
 from modelweld.core.family import find_starts, with_fields
 from modelweld.core.match import MOST_SWEEPS, Parts, Plan, through
 from modelweld.core.matching import Matching, make_matching
@@ -37,6 +37,7 @@ from modelweld.families.math.start import (
     typical_weight,
 )
 from modelweld.fit.priors.birth_death import BirthDeath
+from modelweld.fit.search.dissolution import is_same_partition
 from modelweld.fit.static_matcher import check, limits_met, screens_of
 from modelweld.progress import report_progress
 from modelweld.time.timeline import Timeline

@@ -111,15 +111,8 @@ def centre_and_scale(stack: Stack) -> tuple[Array, Array]:
 
 def means_by_site(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
     """Means of the values of each site that has some, and of their squared differences from a centre."""
-    return (_means_by_kernel if stack.plain and is_large(stack) else _means)(stack)
-
-
-def _means(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
-    return site_means(stack, lambda b: b.values), lambda c: site_means(stack, lambda b: _squares(b.values - c))
-
-
-def _means_by_kernel(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
-    """As `_means`, of many plain values."""
+    if not (stack.plain and is_large(stack)):
+        return site_means(stack, lambda b: b.values), lambda c: site_means(stack, lambda b: _squares(b.values - c))
     from modelweld.fit.screening.screening_kernels import squares_by_site, sums_by_site
 
     offsets = np.unique(stack.offsets)
