@@ -27,15 +27,7 @@ from modelweld.core.values import (
 from modelweld.errors import InputError
 from modelweld.families import Drift, Family
 from modelweld.families.fading import Moving, moving
-from modelweld.families.math.start import (
-    FEW_DIMENSIONS,
-    NOISE_SHARES,
-    UNKNOWN_SHARE,
-    Look,
-    pair_distances,
-    prefer_given,
-    typical_weight,
-)
+from modelweld.families.math import start
 from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.fit.search.dissolution import is_same_partition
 from modelweld.fit.static_matcher import check, limits_met, screens_of
@@ -95,11 +87,11 @@ def drift_starts(family: Drift, stack: Stack, times: Array) -> list[Start]:
     filled = np.flatnonzero(stack.sizes > 0)
     at = np.unique(np.linspace(0, max(len(filled) - 2, 0), PAIRS_COMPARED).astype(np.int64))
     pairs = [(int(filled[i]), int(filled[i + 1])) for i in at if i + 1 < len(filled)]
-    ranked = np.sort(pair_distances(stack, total, pairs)) / 2
+    ranked = np.sort(start.pair_distances(stack, total, pairs)) / 2
     gaps = [times[b] - times[a] for a, b in pairs]
     gap = float(np.median([g for g in gaps if g > 0] or [1.0]))
     shares = {quantile: _share(ranked, quantile, stack.values.shape[1]) for quantile, _, _ in STARTS}
-    look = Look(origin, total, typical_weight(stack), [shares[STARTS[0][0]]])
+    look = start.Look(origin, total, start.typical_weight(stack), [shares[STARTS[0][0]]])
     scaled = family.with_scale(origin, total).with_prior_of(look)
     return [
         Start(_start(family, scaled, shares[quantile], moved, gap, look), first_lives(stack, times, lives))
@@ -110,22 +102,22 @@ def drift_starts(family: Drift, stack: Stack, times: Array) -> list[Start]:
 def _share(ranked: Array, quantile: float, D: int) -> float:
     """Of the total variance, half of what copies in consecutive groups differ by; few dimensions hide how much."""
     if len(ranked) == 0:
-        return UNKNOWN_SHARE
+        return start.UNKNOWN_SHARE
     share = float(ranked[int(quantile * (len(ranked) - 1))])
-    if D < FEW_DIMENSIONS:
+    if D < start.FEW_DIMENSIONS:
         share = share * D / (2 * scipy.special.gammaincinv(D / 2, quantile))
-    return float(np.clip(share, *NOISE_SHARES))
+    return float(np.clip(share, *start.NOISE_SHARES))
 
 
-def _start(family: Drift, scaled: Drift, share: float, moved: float, gap: float, look: Look) -> Drift:
+def _start(family: Drift, scaled: Drift, share: float, moved: float, gap: float, look: start.Look) -> Drift:
     """Of what values of consecutive groups differ by, `share` of the total, so much `moved` and the rest is noise."""
     still = share * (1 - moved)
     memory = np.inf if moved == 0 else -gap / np.log(1 - share * moved / (1 - still))
     return replace(
         scaled,
-        mean=prefer_given(family.mean, look.origin),
-        noise=np.maximum(prefer_given(family.noise, still * look.total * look.typical), scaled.floor),
-        spread=prefer_given(family.spread, (1 - still) * look.total),
+        mean=start.prefer_given(family.mean, look.origin),
+        noise=np.maximum(start.prefer_given(family.noise, still * look.total * look.typical), scaled.floor),
+        spread=start.prefer_given(family.spread, (1 - still) * look.total),
         memory=float(memory) if np.isinf(family.memory) else family.memory,
     )
 
