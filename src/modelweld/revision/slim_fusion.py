@@ -35,9 +35,9 @@ from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_
 from modelweld.errors import InputError
 from modelweld.families.capabilities import name_hyperparameters
 from modelweld.families.registry import misfit_error
-from modelweld.inputs.local_model import LocalModel, check_values
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import check_models, stack_of
-from modelweld.libraries import read
+from modelweld.libraries.reading import read_site
 from modelweld.results.fit_result import FitResult
 
 SUMS_ROUNDING = 1e-6
@@ -331,8 +331,8 @@ NEW_SITE = "new"
 
 def conform(model: Any, pattern: LocalModel) -> LocalModel:
     """What a site sends, as a LocalModel in the order of the pattern; refused if it is not like those before."""
-    arrays = list(pattern.arrays)
-    own = _as_local(model, pattern)
+    arrays, nothing = list(pattern.arrays), isinstance(model, (list, tuple)) and not model
+    own = pattern if nothing else read_site(model)
     absent = sorted(set(arrays) - set(own.arrays))
     if absent:
         raise InputError(f"the site must send {arrays}, like those before; {absent} is not there.")
@@ -382,23 +382,6 @@ def _check_weights(own: LocalModel, pattern: LocalModel) -> None:
     """A weight is sent by all sites or by none."""
     for name in pattern.arrays:
         before = name in pattern.weight
-        if before and name not in own.weight:
-            sent = "the sites before sent one and this one does not"
-        elif not before and _has_weight(own, name):
-            sent = "only this site sends one"
-        else:
-            continue
-        raise InputError(f"array {name!r}: a weight is sent by all sites or by none; {sent}.")
-
-
-def _as_local(model: Any, pattern: LocalModel) -> LocalModel:
-    """A LocalModel of whatever `fuse` takes as a site."""
-    if isinstance(model, LocalModel):
-        return model
-    if not (isinstance(model, (list, tuple)) or hasattr(model, "__array__")):
-        return read(model)
-    if list(pattern.axes.values()) != [("atom", None)]:
-        raise InputError(f"the site must be a model with the arrays {list(pattern.arrays)}, like those before.")
-    values = check_values(model, f"site {NEW_SITE}")
-    width = np.shape(pattern.arrays["values"])[1]
-    return LocalModel({"values": values if values.size else np.zeros((0, width))}, {"values": ("atom", None)})
+        if before != (name in own.weight if before else _has_weight(own, name)):
+            sent = "the sites before sent one and this one does not" if before else "only this site sends one"
+            raise InputError(f"array {name!r}: a weight is sent by all sites or by none; {sent}.")
