@@ -45,7 +45,6 @@ def chains() -> None:
     counts = [np.floor(site) for site in sites(3)]
     for values, family in ((unit, Directions()), (sites(3), NormalGamma()), (counts, Counts())):
         modelweld.fuse(values, family).posterior.sample(4, fixed=False)
-    log_rising_compiled.log_rising(counts[0], counts[0][0])
     log_rising_compiled.log_rising_pairs(counts[0], counts[1])
 
 
