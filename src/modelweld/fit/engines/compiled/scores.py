@@ -193,10 +193,42 @@ def exact_score(y, k, atoms, tables, new):
 
 @exact
 def exact_scores(Y, used, atoms, tables, new):
-    """Scores (L, used) in float64; VACANT at vacant slots."""
-    scores = np.full((len(Y), used), VACANT)
-    for k in range(used):
-        if atoms.counts[k] > 0:
-            for i in range(len(Y)):
-                scores[i, k] = exact_score(Y[i], k, atoms, tables, new[i])
+    """Scores (L, used) in float64, by products; VACANT at vacant slots."""
+    (L, D), H = Y.shape, len(tables.ratio)
+    mean, ratio, unit, shrink, inverse = tables.mean, tables.ratio, tables.unit, tables.shrink, tables.inverse
+    sums, counts, constant = atoms.sums, atoms.counts, tables.constant
+    P = D if H == 1 else 2 * D
+    features, weights = np.empty((L, P)), np.empty((used, P))
+    constants, bend, length = np.empty(used), np.zeros(used), np.zeros(L)
+    for i in range(L):
+        for d in range(D):
+            y = Y[i, d] * unit[d]
+            features[i, d] = y
+            length[i] += y * y
+        if H > 1:
+            for d in range(D):
+                features[i, D + d] = features[i, d] * features[i, d]
+    for k in range(used):  # as in `weigh`: one function for both made sweeps 4 % slower
+        n = counts[k]
+        square = 0.0
+        if H == 1:
+            r, scale, over = ratio[0], shrink[n, 0] * unit[0], inverse[n, 0]
+            for d in range(D):
+                mu = (mean[d] * r + sums[k, d]) * scale
+                weights[k, d] = mu * over
+                square += mu * mu
+            square *= over
+            bend[k] = -0.5 * over
+        else:
+            for d in range(D):
+                over = inverse[n, d]
+                mu = (mean[d] * ratio[d] + sums[k, d]) * (shrink[n, d] * unit[d])
+                weights[k, d] = mu * over
+                weights[k, D + d] = -0.5 * over
+                square += mu * mu * over
+        constants[k] = constant[n] - 0.5 * square if n > 0 else VACANT
+    scores = np.dot(features, weights.T)
+    for i in range(L):
+        for k in range(used):
+            scores[i, k] += constants[k] + length[i] * bend[k] - new[i]
     return scores
