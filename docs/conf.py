@@ -61,6 +61,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "capture_repr": ("_repr_html_",),  # tables, but not what a call of matplotlib returns
     "write_computation_times": False,  # its page would load scripts from a network
     "doc_module": ("modelweld",),
     "backreferences_dir": "gallery/backreferences",
