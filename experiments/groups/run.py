@@ -229,7 +229,7 @@ def main() -> None:
     parser.add_argument("--cosmic", type=Path, default=None)
     parser.add_argument("--out", type=Path, default=None)
     args = parser.parse_args()
-    logging.disable(logging.INFO)
+    logging.getLogger("harmonypy").setLevel(logging.WARNING)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = measure(args)
