@@ -33,11 +33,8 @@ PRINTED = [
     ("hostile/fuzz.py", ["--number", "60", "--out", "record.json"], ["540 inputs, 0 faults"]),  # `make fuzz` has more
     ("hostile/megabyte.py", ["--limit", 10], ["28 files, 0 slow"]),  # seconds: what is quadratic takes minutes
     ("units/run.py", ["--smoke"], ["| wine, random, mixture | 0 of 1 | 6 of 6 | 6 of 6 |"]),
-<<<<<<< HEAD
     ("accidents/run.py", ["--smoke"], ["| clean |  | 1 of 1 | 0 of 1 |", "| X= of another site | 1 of 1 |"]),
-=======
     ("groups/run.py", ["--seeds", 1, "--parts", "kmeans", "NMF"], ["## kmeans, K unknown", "| co-association"]),
->>>>>>> 36e2d41d (Record the study of groups, and say where rivals are level or ahead)
     ("families/lacking.py", ["--smoke"], ["30 % lacking", "(n = 2)"]),
 ]
 
