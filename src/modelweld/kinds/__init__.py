@@ -41,7 +41,12 @@ covariances are one number."""
 
 
 def register(kind: Kind) -> None:
-    """Enter a kind from outside the package: models that say its name are fused, saved and reported by it."""
+    """Enter a kind from outside the package: models that say its name are fused, saved and reported by it.
+
+    Examples
+    --------
+    >>> register(Kind())  # what is there already is replaced by its like alone
+    """
     known = KINDS.get(kind.name)
     if known is not None and type(known) is not type(kind):
         raise InputError(f"there is a kind {kind.name!r} already. Give yours another name.")

@@ -46,6 +46,13 @@ class Kind:
         What the array `counts`, where there is one, has numbers of.
     shown : tuple of str or None
         Arrays by whose columns people know a member of a set; None: those by which it is matched.
+
+    Examples
+    --------
+    >>> class DoseCurves(Kind):
+    ...     name, plural = "dose-curves", "dose curves"
+    >>> DoseCurves().marginal, list(DoseCurves().hows)
+    (True, [])
     """
 
     name: ClassVar[str] = ""

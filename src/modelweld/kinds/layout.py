@@ -37,6 +37,13 @@ class Layout:
         EM has given up is 1e-250 as often as zero.
     facts : mapping of str to function
         What must be stated, and how to tell whether it makes sense.
+
+    Examples
+    --------
+    >>> layout = Layout(sets=("drug",), arrays={"responses": ("drug", "dose")}, needed=("responses",))
+    >>> layout.check(LocalModel({"doses": [1.0]}, {"doses": (None,)}, kind="dose-curves"))
+    Traceback (most recent call last):
+    modelweld.errors.InputError: a dose-curves has an array responses, and this one has ['doses']. ...
     """
 
     sets: tuple[str, ...]
