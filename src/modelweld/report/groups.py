@@ -16,24 +16,9 @@ from modelweld.core.values import Array, Index, Key, Stack, arrays_of, blocks, g
 from modelweld.errors import InputError
 from modelweld.families.capabilities import variances_of
 from modelweld.kinds import kind_named
+from modelweld.report import text
 from modelweld.report.coordinates import Values, gather_values, is_timed, places_last_seen
 from modelweld.report.group_table import GroupTable, whole_numbers
-from modelweld.report.text import (
-    FEW,
-    LEVEL,
-    MOST_PAIRS,
-    Content,
-    Numbers,
-    are_few,
-    digits_needed,
-    exact,
-    group_word,
-    hide,
-    list_words,
-    round_digits,
-    short,
-    units_of,
-)
 from modelweld.report.verdicts import state_confidence
 from modelweld.results.posterior.confidence import Confidence
 
@@ -80,17 +65,17 @@ def groups_of(
     else:
         means, errors = _own_means(fusion, name, values, own, once)
     counts, points, aside = _count(matching, own, once)
-    kind, units = kind_named(fusion._fit.models[0].kind), units_of(fusion)
+    kind, units = kind_named(fusion._fit.models[0].kind), text.units_of(fusion)
     least = _least_sure(fusion, name) if confidence else None
     return GroupTable(
-        word=group_word(name),
+        word=text.group_word(name),
         counted="" if own is None or kind is None else str(fusion._fit.models[0].facts.get("points", kind.counted)),
         are_shares=own is not None and not _are_numbers(fusion),
         sites=tuple(fusion.sites),
         features=tuple(values.columns),
         units=tuple(units.get(column, "") for column in values.columns),
         held_by=matching.counts[:K],
-        held=matching.presence[:, :K].T if K * len(fusion.sites) <= MOST_PAIRS else None,
+        held=matching.presence[:, :K].T if K * len(fusion.sites) <= text.MOST_PAIRS else None,
         counts=counts,
         points=points,
         aside=aside,
@@ -98,7 +83,7 @@ def groups_of(
         errors=errors[:K],
         fused=values.atoms[:K],
         confidence=least,
-        words=tuple(tuple(str(word) for word, _ in row) for row in (list_words(fusion, name) or [])[:K]),
+        words=tuple(tuple(str(word) for word, _ in row) for row in (text.list_words(fusion, name) or [])[:K]),
         shared=None if least is None else fusion.posterior.sharing(set_name=name).first(K),
         at_several=matching.shared,
         allow_small=allow_small,
@@ -146,7 +131,8 @@ def find_small(fusion: Fusion, name: str, allow_small: bool) -> Small:
         return Small(np.zeros(len(matching.counts), dtype=bool), np.zeros(len(matching.stacked_labels), dtype=bool))
     points = np.where(own.stated, own.whole, 0.0)
     return Small(
-        are_few(np.bincount(matching.stacked_labels, points, len(matching.counts)).astype(np.float64)), are_few(points)
+        text.are_few(np.bincount(matching.stacked_labels, points, len(matching.counts)).astype(np.float64)),
+        text.are_few(points),
     )
 
 
@@ -235,7 +221,7 @@ def _count(
     J, A, K = len(matching.offsets) - 1, len(matching.counts), matching.K
     labels, stated = matching.stacked_labels, np.where(own.stated, own.whole, 0.0)
     points: Array = np.bincount(labels, stated * once, A).astype(np.float64)
-    if A * J > MOST_PAIRS:
+    if A * J > text.MOST_PAIRS:
         return None, points[:K], float(points[K:].sum())
     counts = np.where(matching.presence.T, 0.0, np.nan)
     np.add.at(counts, (labels, group_of_values(matching.offsets)), np.where(own.stated, own.whole, np.nan))
@@ -254,7 +240,7 @@ def _least_sure(fusion: Fusion, name: str) -> Array | None:
 
 def list_groups(
     fusion: Fusion, name: str, stated: Confidence | None, rows: Index, most_columns: int, small: Small
-) -> Content:
+) -> text.Content:
     """The groups of a set, with intervals if draws are behind the stated confidence.
 
     Points are those of the local parameters `rows` that the page lists; features are those in which groups differ most.
@@ -266,7 +252,7 @@ def list_groups(
     low, high = _intervals(fusion, name, stated, table)
     own = None if table.counts is None else _numbers(fusion, name)
     decimals = [table.decimals[d] for d in listed]
-    digits = digits_needed(table.means[:, listed], decimals)
+    digits = text.digits_needed(table.means[:, listed], decimals)
     return {
         "word": table.word,
         "counted": table.counted,
@@ -275,19 +261,19 @@ def list_groups(
         "units": [table.units[d] for d in listed],
         "decimals": decimals,
         "columns": len(table.features),
-        "means": hide(short(table.means[:, listed], digits), few),
-        "errors": hide(short(table.errors[:, listed], 3), few),
-        "fused": hide(short(table.fused[:, listed], digits), few),
-        "low": None if low is None else hide(short(low[:, listed], digits), few),
-        "high": None if high is None else hide(short(high[:, listed], digits), few),
-        "level": LEVEL,
-        "noise": [round_digits(x, 3) for x in noise[listed]],
-        "spread": [round_digits(x, 3) for x in spread[listed]],
-        "points": None if table.points is None else hide([exact(n) for n in table.points], few, FEW),
-        "aside": None if table.aside is None else exact(table.aside),
+        "means": text.hide(text.short(table.means[:, listed], digits), few),
+        "errors": text.hide(text.short(table.errors[:, listed], 3), few),
+        "fused": text.hide(text.short(table.fused[:, listed], digits), few),
+        "low": None if low is None else text.hide(text.short(low[:, listed], digits), few),
+        "high": None if high is None else text.hide(text.short(high[:, listed], digits), few),
+        "level": text.LEVEL,
+        "noise": [text.round_digits(x, 3) for x in noise[listed]],
+        "spread": [text.round_digits(x, 3) for x in spread[listed]],
+        "points": None if table.points is None else text.hide([text.exact(n) for n in table.points], few, text.FEW),
+        "aside": None if table.aside is None else text.exact(table.aside),
         "members": None
         if own is None
-        else hide(short(np.where(own.stated, own.whole, np.nan)[rows]), small.rows[rows], FEW),
+        else text.hide(text.short(np.where(own.stated, own.whole, np.nan)[rows]), small.rows[rows], text.FEW),
         "held": _sharing(fusion, name, stated),
     }
 
@@ -328,15 +314,15 @@ def _intervals(
     if stated is None or stated.how != "drawn" or tuple(matching.families) != tuple(display_keys(fusion, name)):
         return None, None
     try:
-        found = fusion.posterior.atom_intervals(LEVEL, name)
+        found = fusion.posterior.atom_intervals(text.LEVEL, name)
     except InputError:  # a family that does not say how its atoms scatter
         return None, None
     return found.low[: len(table)], found.high[: len(table)]
 
 
-def _sharing(fusion: Fusion, name: str, stated: Confidence | None) -> Numbers:
+def _sharing(fusion: Fusion, name: str, stated: Confidence | None) -> text.Numbers:
     """Of every group the expected number of sites and the ends of its interval; None without confidences."""
     if stated is None:
         return None
-    found = fusion.posterior.sharing(LEVEL, name, stated=stated)
-    return list(short(np.column_stack([found.expected, found.low, found.high])))
+    found = fusion.posterior.sharing(text.LEVEL, name, stated=stated)
+    return list(text.short(np.column_stack([found.expected, found.low, found.high])))

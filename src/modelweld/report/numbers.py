@@ -23,42 +23,9 @@ from modelweld.families.capabilities import name_hyperparameters
 from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.notebook import decimals_of
-from modelweld.report.coordinates import (
-    Values,
-    deviations,
-    gather_values,
-    order_by_likeness,
-    order_by_time,
-    plane,
-    tell_lives,
-    variances_about_atoms,
-)
+from modelweld.report import coordinates, text, verdicts
 from modelweld.report.groups import Small, display_keys, find_small, list_groups, rank_features
 from modelweld.report.pictures import draw_picture
-from modelweld.report.text import (
-    FEW,
-    FEW_SAID,
-    NAMED,
-    NOTED,
-    Content,
-    Number,
-    Numbers,
-    digits_needed,
-    exact,
-    hide,
-    list_words,
-    round_digits,
-    short,
-)
-from modelweld.report.verdicts import (
-    diagnose_sites,
-    judge_gain,
-    judge_matches,
-    list_aside,
-    list_doubtful,
-    rank_alerts,
-    state_confidence,
-)
 from modelweld.results.diagnostics.sites import TOO_FEW
 from modelweld.results.posterior.confidence import SURE
 
@@ -77,7 +44,7 @@ MOST_VALUES = 60_000
 differ most; members' values are listed if they are not more."""
 
 
-def numbers_of(fusion: Fusion, *, draws: bool = True, allow_small: bool = False) -> Content:
+def numbers_of(fusion: Fusion, *, draws: bool = True, allow_small: bool = False) -> text.Content:
     """All that a report shows, as dicts, lists, numbers and words.
 
     Parameters
@@ -132,7 +99,7 @@ def numbers_of(fusion: Fusion, *, draws: bool = True, allow_small: bool = False)
     notes: list[str] = []
     sizes = sum(np.diff(m.offsets) for m in fusion.matchings.values())
     shown = _choose_sites(np.asarray(sizes), notes)
-    verdict = judge_gain(fusion, shown, int(np.sum(sizes)), notes)
+    verdict = verdicts.judge_gain(fusion, shown, int(np.sum(sizes)), notes)
     return {
         "format": FORMAT,
         "versions": {
@@ -145,7 +112,7 @@ def numbers_of(fusion: Fusion, *, draws: bool = True, allow_small: bool = False)
         "J": len(fusion.sites),
         "sites": [fusion.sites[j] for j in shown],
         "converged": fusion.diagnosis.converged,
-        "objective": exact(fusion.objective),
+        "objective": text.exact(fusion.objective),
         "sure_from": SURE,
         "settings": fusion.diagnosis.settings,
         "verdict": verdict,
@@ -168,34 +135,34 @@ def _choose_sites(sizes: Index, notes: list[str]) -> Index:
 
 
 def _set(
-    fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool, verdict: Content | None, small: Small
-) -> Content:
+    fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool, verdict: text.Content | None, small: Small
+) -> text.Content:
     """One set: its matching, values, members, order, map, hyperparameters, diagnostics."""
     matching = fusion.matchings[name]
     labels, counts, K = matching.stacked_labels, matching.counts, matching.K
-    values = gather_values(fusion, name)
-    distance, spread = deviations(values, labels, counts)
-    stated = state_confidence(fusion, name, notes, draws=draws)
+    values = coordinates.gather_values(fusion, name)
+    distance, spread = coordinates.deviations(values, labels, counts)
+    stated = verdicts.state_confidence(fusion, name, notes, draws=draws)
     sure = None if stated is None else np.concatenate(stated)
     order = np.flatnonzero(np.isin(group_of_values(matching.offsets), shown))
     listed = _columns(values)
     fitted = np.flatnonzero(labels < K) if K else slice(None)
     # what was sent: fused values lean together and differ less; column by column, since there may be millions
     decimals = [decimals_of(values.local[fitted, d], spread[:, d]) for d in listed]
-    digits = digits_needed(values.atoms[:, listed], decimals)
-    timed = tell_lives(fusion, name, values, _rank_columns(values), shown)
+    digits = text.digits_needed(values.atoms[:, listed], decimals)
+    timed = coordinates.tell_lives(fusion, name, values, _rank_columns(values), shown)
     if timed is None:
-        site_order, atom_order = order_by_likeness(matching.presence[shown], K)
+        site_order, atom_order = coordinates.order_by_likeness(matching.presence[shown], K)
     else:
-        site_order, atom_order = order_by_time(timed, len(counts))
+        site_order, atom_order = coordinates.order_by_time(timed, len(counts))
     if small.rows.any() or small.atoms.any():
-        notes.append(f"{FEW}: {FEW_SAID}.")
+        notes.append(f"{text.FEW}: {text.FEW_SAID}.")
     if timed is not None:
-        timed["paths"] = hide(
+        timed["paths"] = text.hide(
             timed["paths"], small.atoms[:K], {name: [] for name in ("times", "values", "low", "high")}
         )
-    diagnostics = diagnose_sites(fusion, name, shown, notes)
-    alerts = rank_alerts(matching.reasons, diagnostics, [fusion.sites[j] for j in shown], fusion.sites)
+    diagnostics = verdicts.diagnose_sites(fusion, name, shown, notes)
+    alerts = verdicts.rank_alerts(matching.reasons, diagnostics, [fusion.sites[j] for j in shown], fusion.sites)
     return {
         "name": name,
         "K": K,
@@ -208,48 +175,52 @@ def _set(
         "decimals": decimals,
         "best": _best_pair(fusion, name, values, listed),
         "dimensions": len(values.columns),
-        "atoms": hide(short(values.atoms[:, listed], digits), small.atoms),
-        "spread": hide(short(spread[:, listed]), small.atoms),
+        "atoms": text.hide(text.short(values.atoms[:, listed], digits), small.atoms),
+        "spread": text.hide(text.short(spread[:, listed]), small.atoms),
         "members": _members(values, order, listed, notes, digits, small),
-        "distance": short(distance[order], 3),
-        "confidence": None if sure is None else short(sure[order], 4),
+        "distance": text.short(distance[order], 3),
+        "confidence": None if sure is None else text.short(sure[order], 4),
         "confidence_meaning": None if stated is None else stated.meaning,
-        "certainty": judge_matches(fusion, name, stated, verdict["worth"] if verdict else None),
+        "certainty": verdicts.judge_matches(fusion, name, stated, verdict["worth"] if verdict else None),
         "doubtful_number": None if sure is None else int((sure[labels < K] < SURE).sum()),
-        "doubtful": list_doubtful(fusion, name, stated, distance),
+        "doubtful": verdicts.list_doubtful(fusion, name, stated, distance),
         "order": {"sites": site_order.tolist(), "atoms": atom_order.tolist()},
         "map": _map(values, K, order, small),
         "roots": values.shares,
-        **list_aside(fusion, name, matching),
+        **verdicts.list_aside(fusion, name, matching),
         "diagnostics": diagnostics,
         "judged": diagnostics is not None and not any(TOO_FEW in note for note in notes),
-        "fit": describe_fit(matching, NAMED),
+        "fit": describe_fit(matching, text.NAMED),
         "words": None
-        if (words := list_words(fusion, name)) is None
+        if (words := text.list_words(fusion, name)) is None
         else [[] if few else own for own, few in zip(words, small.atoms.tolist(), strict=True)],
-        "groups": list_groups(fusion, name, stated, order, min(NAMED, max(1, MOST_VALUES // max(K, 1))), small),
+        "groups": list_groups(fusion, name, stated, order, min(text.NAMED, max(1, MOST_VALUES // max(K, 1))), small),
         "time": timed,
-        "alerts": alerts[:NOTED],
+        "alerts": alerts[: text.NOTED],
         "warned": list(dict.fromkeys(site for alert in alerts for site in alert["sites"])),
     }
 
 
-def _map(values: Values, K: int, order: Index, small: Small) -> Content:
+def _map(values: coordinates.Values, K: int, order: Index, small: Small) -> text.Content:
     """Listed members and all atoms on two principal axes."""
-    local, atoms, explained = plane(values, values.labels, K)
+    local, atoms, explained = coordinates.plane(values, values.labels, K)
     return {
-        "explained": short(explained, 3),
-        "members": hide(short(local[order], 4), small.rows[order]),
-        "atoms": hide(short(atoms, 4), small.atoms),
+        "explained": text.short(explained, 3),
+        "members": text.hide(text.short(local[order], 4), small.rows[order]),
+        "atoms": text.hide(text.short(atoms, 4), small.atoms),
     }
 
 
-def _members(values: Values, order: Index, listed: Index, notes: list[str], digits: int, small: Small) -> Numbers:
+def _members(
+    values: coordinates.Values, order: Index, listed: Index, notes: list[str], digits: int, small: Small
+) -> text.Numbers:
     """Members' own values in the listed columns, if they are not too many; what is left out is noted."""
     found = None
     if len(order) * len(listed) <= MOST_VALUES:
         chosen = np.ix_(order, listed)
-        found = hide(short(np.where(values.seen[chosen], values.local[chosen], np.nan), digits), small.rows[order])
+        found = text.hide(
+            text.short(np.where(values.seen[chosen], values.local[chosen], np.nan), digits), small.rows[order]
+        )
     else:
         notes.append(f"Beyond {MOST_VALUES:,} numbers the members' own values are left out; atoms have theirs.")
     if len(listed) < len(values.columns):
@@ -257,20 +228,20 @@ def _members(values: Values, order: Index, listed: Index, notes: list[str], digi
     return found
 
 
-def _columns(values: Values) -> Index:
+def _columns(values: coordinates.Values) -> Index:
     """The columns that are listed."""
-    most = min(NAMED, max(1, MOST_VALUES // len(values.atoms)))
+    most = min(text.NAMED, max(1, MOST_VALUES // len(values.atoms)))
     if len(values.columns) <= most:
         return np.arange(len(values.columns))
     return np.sort(_rank_columns(values)[:most])
 
 
-def _rank_columns(values: Values) -> Index:
+def _rank_columns(values: coordinates.Values) -> Index:
     """Columns, those first in which atoms differ most compared with how much their members do."""
-    return rank_features(values.atoms, variances_about_atoms(values))
+    return rank_features(values.atoms, coordinates.variances_about_atoms(values))
 
 
-def _best_pair(fusion: Fusion, name: str, values: Values, listed: Index) -> list[int]:
+def _best_pair(fusion: Fusion, name: str, values: coordinates.Values, listed: Index) -> list[int]:
     """The two listed columns in which atoms differ most; none where members are not known by single columns."""
     if len(listed) < 2 or values.shares or not display_keys(fusion, name):
         return []
@@ -287,7 +258,7 @@ PAPER = {
 """Hyperparameters of a Gaussian: the paper's symbol, in words, and whether it is the root of ours (a variance)."""
 
 
-def describe_fit(matching: Matching, most_columns: int) -> Content:
+def describe_fit(matching: Matching, most_columns: int) -> text.Content:
     """The run and its hyperparameters; of those by column, the first ones."""
     many = len(matching.families) > 1
     learned = [
@@ -295,10 +266,12 @@ def describe_fit(matching: Matching, most_columns: int) -> Content:
         for key, family in matching.families.items()
         for row in _of_family(family, _name(key) if many or not isinstance(key, str) else "", most_columns)
     ]
-    learned += [{"symbol": x, "name": meaning, "of": "", "value": exact(v)} for x, meaning, v in _of_prior(matching)]
+    learned += [
+        {"symbol": x, "name": meaning, "of": "", "value": text.exact(v)} for x, meaning, v in _of_prior(matching)
+    ]
     if matching.delta > 0:
         meaning = "share of fragments beyond a site's first of an atom"
-        learned.append({"symbol": "δ", "name": meaning, "of": "", "value": exact(matching.delta)})
+        learned.append({"symbol": "δ", "name": meaning, "of": "", "value": text.exact(matching.delta)})
     return {
         "families": [
             {"arrays": list(arrays_of(key)), "family": type(family).__name__, "shape": _in_words(family)}
@@ -309,8 +282,8 @@ def describe_fit(matching: Matching, most_columns: int) -> Content:
         "sweeps": matching.sweeps,
         "changes": list(matching.changes),
         "converged": matching.converged,
-        "objective": exact(matching.objective),
-        "history": [exact(x) for x in matching.history],
+        "objective": text.exact(matching.objective),
+        "history": [text.exact(x) for x in matching.history],
         "learned": learned,
     }
 
@@ -319,7 +292,7 @@ def _name(key: Key) -> str:
     return ", ".join(arrays_of(key))
 
 
-def _of_family(family: Family, of: str, most_columns: int) -> Iterator[Content]:
+def _of_family(family: Family, of: str, most_columns: int) -> Iterator[text.Content]:
     """Hyperparameters of one family, as deviations where the paper has these."""
     for name, value in name_hyperparameters(family).items():
         if value is None:
@@ -357,12 +330,12 @@ def _of_prior(matching: Matching) -> list[tuple[str, str, float]]:
     return []
 
 
-def _shorten(x: Array, most: int) -> Number | list[Number]:
+def _shorten(x: Array, most: int) -> text.Number | list[text.Number]:
     """One number if all are equal, else a list (cut, if long, to what a table can hold)."""
     flat = x.ravel()
     if flat.size and (flat == flat[0]).all():
-        return exact(flat[0])
-    return [round_digits(v) for v in (flat if x.ndim < 2 else x.diagonal())[:most]]
+        return text.exact(flat[0])
+    return [text.round_digits(v) for v in (flat if x.ndim < 2 else x.diagonal())[:most]]
 
 
 def _in_words(family: Family) -> str | None:

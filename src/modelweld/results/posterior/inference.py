@@ -13,18 +13,10 @@ from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.progress import Progress, progress_to, track
 from modelweld.results.fit_result import FitResult
+from modelweld.results.posterior import intervals
 from modelweld.results.posterior.conditional import conditional, confidences
 from modelweld.results.posterior.confidence import CHAINS, DRAWS, FEWEST_DRAWS, Confidence, How, shares_right
 from modelweld.results.posterior.draws import Posterior
-from modelweld.results.posterior.intervals import (
-    AtomIntervals,
-    Intervals,
-    NewSite,
-    atom_intervals,
-    check_level,
-    new_site,
-    site_intervals,
-)
 from modelweld.results.posterior.metropolis import affordable_draws, chain_for, is_drawable
 from modelweld.results.posterior.sampler import check_lengths, sample
 from modelweld.results.posterior.sharing_rates import Sharing, conditional_sharing, draw_sharing
@@ -34,7 +26,7 @@ from modelweld.threads import on_one_thread
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
-Some = TypeVar("Some", bound=Intervals)
+Some = TypeVar("Some", bound=intervals.Intervals)
 
 
 class Inference:
@@ -122,7 +114,7 @@ class Inference:
            1      2       2.0        2 to 2
            2      1       1.0        1 to 1
         """
-        check_level(level)
+        intervals.check_level(level)
         name, matching = self._fit.find_set(set_name)
         stated = self.confidence(name, how) if stated is None else stated
         labels, offsets = matching.stacked_labels, matching.offsets
@@ -257,7 +249,7 @@ class Inference:
             posterior = sample(board, draws, chains, seed, warm_up, chain_for(board, fixed), kept)
         return posterior.as_given(order, fit.board(name), matching, self._fusion)
 
-    def atom_intervals(self, level: float = 0.9, set_name: str | None = None) -> AtomIntervals:
+    def atom_intervals(self, level: float = 0.9, set_name: str | None = None) -> intervals.AtomIntervals:
         """Where the atoms are, with intervals that do not take the matching or the noise for granted.
 
         Examples
@@ -268,9 +260,9 @@ class Inference:
         >>> bool(((found.low < fusion.atoms) & (fusion.atoms < found.high)).all())
         True
         """
-        return self._of_atoms(atom_intervals, level, set_name)
+        return self._of_atoms(intervals.atom_intervals, level, set_name)
 
-    def site(self, site: int | str, level: float = 0.9, set_name: str | None = None) -> Intervals:
+    def site(self, site: int | str, level: float = 0.9, set_name: str | None = None) -> intervals.Intervals:
         """Shrinkage estimates of one site's parameters: what is true *there*, from what it and the others sent.
 
         Partial pooling: a value with a large standard error moves towards its atom as the others have it, by as much
@@ -300,15 +292,15 @@ class Inference:
         >>> bool(((found.low < found.values) & (found.values < found.high)).all())
         True
         """
-        check_level(level)
+        intervals.check_level(level)
         name, _ = self._fit.find_set(set_name)
         j, once = self._fit.site_number(site), self._fit.drop_duplicates()
         if once is not self._fit:
             first, own, _ = self._source(name, j)
             return Inference(once).site(first, level, name).take(own)
-        return site_intervals(once.board(name), self.draws(name), j, level)
+        return intervals.site_intervals(once.board(name), self.draws(name), j, level)
 
-    def new_site(self, level: float = 0.9, set_name: str | None = None) -> NewSite:
+    def new_site(self, level: float = 0.9, set_name: str | None = None) -> intervals.NewSite:
         """What a site not seen yet would hold: which atoms with which probability, and where its values would lie.
 
         Examples
@@ -319,11 +311,11 @@ class Inference:
         >>> [bool(p > q) for p, q in zip(found.probability, found.probability[1:])]  # atoms of four sites, two, one
         [True, True]
         """
-        return self._of_atoms(new_site, level, set_name)
+        return self._of_atoms(intervals.new_site, level, set_name)
 
     def _of_atoms(self, summarise: Callable[..., Some], level: float, set_name: str | None) -> Some:
         """A summary of every atom; atoms of oversized sites are their own, duplicates count once."""
-        check_level(level)
+        intervals.check_level(level)
         name, matching = self._fit.find_set(set_name)
         if (counted := self._fit.counted()) is not self._fit:
             found = Inference(counted)._of_atoms(summarise, level, name)
