@@ -30,8 +30,7 @@ from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
-from modelweld.fit.effects.effect_starts import scaled_starts, totals_of
-from modelweld.fit.effects.search import find_site_effects
+from modelweld.fit.effects.first_look import find_site_effects
 from modelweld.fit.search.moves import LARGEST_TABLE, merge, split
 from modelweld.fit.search.starts import agglomerate
 from modelweld.fit.static_matcher import default_prior
@@ -121,7 +120,7 @@ def page(fusion: modelweld.Fusion) -> object:
 
 def effects(J: int) -> Job:
     matching, stack = modelweld.fuse(plain(J)).matching, stack_arrays(plain(J))
-    return lambda: find_site_effects(stack, Gaussian(), matching, Plan("auto"), scaled_starts(*totals_of(stack)))
+    return lambda: find_site_effects(stack, matching, Plan("auto"), lambda units: Gaussian())
 
 
 STAGES: dict[str, tuple[Callable[[int], Job], int]] = {

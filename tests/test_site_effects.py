@@ -15,10 +15,13 @@ from modelweld import SiteEffectWarning, fuse
 from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.match import Plan
 from modelweld.core.matching import SiteEffects
-from modelweld.fit.effects.effect_starts import scaled_starts, totals_of, unit_start
+from modelweld.fit.effects.effect_starts import totals_of
 from modelweld.fit.effects.equations import Design
-from modelweld.fit.effects.search import Problem, find_site_effects
-from modelweld.fit.effects.words import UNITS, SiteEffect, describe_effects
+from modelweld.fit.effects.first_look import find_site_effects
+from modelweld.fit.effects.search import Problem
+from modelweld.fit.effects.units import UNITS, find_units
+from modelweld.fit.effects.words import SiteEffect, describe_effects
+from modelweld.fit.screening.swapped_columns import Totals
 from modelweld.inputs.stacks import stack_arrays
 from modelweld.shards import fuse_shards
 
@@ -83,7 +86,7 @@ def test_clean_sites_are_left_as_they_are(seed):
 
 def problem_of(sites):
     stack = stack_arrays(sites)
-    return Problem(stack, modelweld.Gaussian(), Plan("auto"), BetaBernoulli(), scaled_starts(*totals_of(stack)))
+    return Problem(stack, modelweld.Gaussian(), Plan("auto"), BetaBernoulli(), totals_of(stack))
 
 
 @pytest.mark.parametrize("scaled", [False, True])
@@ -93,7 +96,7 @@ def test_equations_are_the_derivatives_of_the_objective(scaled):
     problem, rng = problem_of(sites), np.random.default_rng(0)
     at = SiteEffects(rng.normal(0, 0.05, (4, 4)), np.zeros((4, 4)))
     board = problem.board(at, truth)
-    design = Design(board, at, problem.deviation, problem.allowed)
+    design = Design(board, at, problem.deviation**2, problem.allowed)
 
     def density(effects):
         moved = replace(problem, asked=problem.asked).board(effects, truth)
@@ -128,7 +131,7 @@ def test_no_step_lowers_the_objective(way, monkeypatch):
     monkeypatch.setattr(Problem, "solve", watch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fuse(way(draw(0)[0], np.random.default_rng(0)))
+        fuse(way(draw(0)[0], np.random.default_rng(0)), site_effects=True)
     assert len(judged) > 2
     assert min(judged) >= 0
 
@@ -198,11 +201,15 @@ def test_units_are_told_by_mean_and_deviation_together():
     mean, deviation = np.array([[20.0], [17.0], [22.0], [19.0]]), np.array([[8.0], [7.0], [8.5], [9.0]])
 
     def unit(m, s):
-        return unit_start(np.vstack([mean, [[m]]]), np.vstack([deviation, [[s]]])).log_scale[-1, 0]
+        means, deviations = np.vstack([mean, [[m]]]), np.vstack([deviation, [[s]]])
+        found = find_units([Totals(*x, 1e3, 1e3) for x in zip(means, deviations, strict=True)])
+        return None if found is None else (found.log_scale[-1, 0], found.offset[-1, 0])
 
-    assert unit(140.0, 56.0) == pytest.approx(np.log(7), abs=0.1)
-    assert unit(20.0, 8.0) == 0.0
-    assert unit(26.0, 9.0) == 0.0
+    assert unit(140.0, 56.0) == (pytest.approx(np.log(7.0)), 0.0)
+    assert unit(20.0 * 1.8 + 32, 8.0 * 1.8) == (pytest.approx(np.log(1.8)), pytest.approx(32 / 1.8))
+    assert unit(20.0, 8.0) is None
+    assert unit(26.0, 9.0) is None
+    assert unit(140.0, 8.0) is None
 
 
 @pytest.mark.filterwarnings("ignore::modelweld.ModelweldWarning")
@@ -244,7 +251,7 @@ def test_too_few_or_too_many_are_not_looked_at():
     for sites in ([[[1.0, 2.0]], [[1.0, 2.1]]], [np.full((3, 2), -2.0)] * 2, draw(0, J=300, L=3)[0]):
         stack = stack_arrays(sites)
         matching = fuse(sites).matching
-        assert find_site_effects(stack, modelweld.Gaussian(), matching, Plan("auto"), ()) is None
+        assert find_site_effects(stack, matching, Plan("auto"), lambda units: modelweld.Gaussian()) is None
 
 
 def test_features_that_are_mostly_zero_say_nothing_of_sites():

@@ -9,8 +9,7 @@ import numpy as np
 from modelweld.core.family import Family, has_places
 from modelweld.errors import InputError, OutOfRangeError
 from modelweld.families import Gaussian
-from modelweld.fit.effects.effect_starts import scaled_starts, totals_of
-from modelweld.fit.effects.search import find_site_effects, may_differ
+from modelweld.fit.effects.first_look import find_site_effects
 from modelweld.fit.effects.words import describe_effects
 from modelweld.fit.screening.swapped_columns import name_swapped, total_stack
 from modelweld.fit.static_matcher import match
@@ -33,9 +32,7 @@ def match_arrays(job: Job) -> Job:
         raise
     if job.plan.outliers and has_places(family):
         job = without_effects(job, name_swapped(total_stack(stack), None, job.names))
-    effects = None
-    if job.plan.looks_for_effects and may_differ(stack, family, job.plan):
-        effects = find_site_effects(stack, family, matching, job.plan, scaled_starts(*totals_of(stack)))
+    effects = find_site_effects(stack, matching, job.plan, lambda units: family)
     if effects is None:
         return replace(job, matchings={"atom": matching})
     stack = effects.correct(stack)

@@ -14,7 +14,7 @@ from modelweld.core.match import Plan
 from modelweld.core.matching import Matching
 from modelweld.core.values import arrays_of
 from modelweld.families import Family
-from modelweld.fit.effects.words import describe_effects
+from modelweld.fit.effects.words import describe_effects, name_standardised
 from modelweld.fit.screening.clipping import clip_spreads, clip_weights
 from modelweld.fit.screening.shared_rows import name_shared_rows
 from modelweld.fit.screening.swapped_columns import name_swapped
@@ -79,11 +79,12 @@ def choose(job: Job) -> Job:
 
 
 def compare_columns(job: Job) -> Job:
-    """Sites that have columns in another order are named."""
+    """Sites that have columns in another order are named; and it is said if all standardised their rows."""
     if _has_times(job):  # a group that comes later is no other order
         return job
-    names = job.sites[0].coordinates.get("feature")
-    return without_effects(job, name_swapped([_kind(job).totals(model) for model in job.sites], names, job.names))
+    names, totals = job.sites[0].coordinates.get("feature"), [_kind(job).totals(model) for model in job.sites]
+    job = job.say(*name_standardised(totals)) if job.plan.looks_for_effects else job
+    return without_effects(job, name_swapped(totals, names, job.names))
 
 
 def without_effects(job: Job, swapped: Sequence[str]) -> Job:

@@ -11,8 +11,7 @@ from modelweld.core.matching import Matching, SiteEffects
 from modelweld.core.values import Array, group_of_values, offsets_of
 from modelweld.families import Family, Gaussian
 from modelweld.families.fading import Moving
-from modelweld.fit.effects.effect_starts import ScaledStarts, scaled_starts, totals_of
-from modelweld.fit.effects.search import find_site_effects
+from modelweld.fit.effects.first_look import find_site_effects
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE
 from modelweld.fit.static_matcher import match
 from modelweld.inputs.local_model import LocalModel
@@ -42,33 +41,27 @@ def estimate_effects(
     if not isinstance(key, str) or np.ndim(models[0].arrays[key]) != 2 or not isinstance(family, Gaussian | Moving):
         return None
     stack = stack_of(models, key, set_name, {})
-    scaled = start_scaled(models, kind, stack.values.shape[1]) or scaled_starts(*totals_of(stack))
-    family = family_of(correct_sites(models, scaled.unit, kind))
+    known = [kind.totals(model) for model in models] if kind.name else []
+    totals = known if known and all(t is not None and t.mean.shape == stack.values.shape[1:] for t in known) else None
+
+    def in_units(units: SiteEffects | None) -> Family:
+        sites = models if units is None or len(units.offset) < len(models) else correct_sites(models, units, kind)
+        found = family_of(sites)
+        return found.still() if isinstance(found, Moving) else found
+
     if times is None:
-        return find_site_effects(stack, family, matching, plan, scaled)
-    family, found = (family.still() if isinstance(family, Moving) else family), np.zeros((2, *scaled.unit.offset.shape))
+        return find_site_effects(stack, matching, plan, in_units, totals)
+    found = np.zeros((2, len(models), stack.values.shape[1]))
     moments, number = np.unique(times, return_counts=True)
     for moment in moments[number >= FEWEST_SITES_TO_COMPARE]:
         at = np.flatnonzero(times == moment)
         rows = np.flatnonzero(np.isin(group_of_values(stack.offsets), at))
         part = stack.take(rows, offsets_of(stack.sizes[at]))
-        alone = match({key: (part, family)}, [str(j) for j in at], plan, np.random.default_rng(0))
-        effects = find_site_effects(part, family, alone, plan, scaled.of(at))
+        alone = match({key: (part, in_units(None))}, [str(j) for j in at], plan, np.random.default_rng(0))
+        effects = find_site_effects(part, alone, plan, in_units, totals and [totals[j] for j in at])
         if effects is not None:
             found[:, at] = effects
     return SiteEffects(*found) if found.any() else None
-
-
-def start_scaled(models: Sequence[LocalModel], kind: Kind, D: int) -> ScaledStarts | None:
-    """Scales to start from, by all that models know of their points; None if they do not say."""
-    totals = [kind.totals(model) for model in models]
-    known = [t for t in totals if t is not None and t.mean.shape == (D,)]
-    if len(known) < len(totals):
-        return None
-    mean, deviation = np.array([t.mean for t in known]), np.array([t.deviation for t in known])
-    return scaled_starts(
-        mean, np.where(deviation > np.finfo(float).eps * np.abs(mean), deviation, np.nan), known=bool(kind.name)
-    )
 
 
 def correct_sites(models: Sequence[LocalModel], effects: SiteEffects, kind: Kind) -> list[LocalModel]:

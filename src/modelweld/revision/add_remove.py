@@ -22,8 +22,7 @@ from modelweld.core.match import Plan, through
 from modelweld.core.matching import Matching, SiteEffects
 from modelweld.core.values import Index, SetValues
 from modelweld.errors import InputError, announce
-from modelweld.fit.effects.effect_starts import scaled_starts, totals_of
-from modelweld.fit.effects.search import find_site_effects
+from modelweld.fit.effects.first_look import find_site_effects
 from modelweld.fit.effects.words import describe_effects
 from modelweld.fit.refit import refit
 from modelweld.fit.screening.swapped_columns import name_swapped, total_stack
@@ -169,8 +168,7 @@ def _estimate_effects(fit: FitResult, given: Sequence[Any], matchings: Mapping[s
     if isinstance(given[0], LocalModel):
         times = times_of(given, fit.sites + [""] * (len(given) - len(fit.sites)))
         return estimate_effects(given, kind_of(given), matchings, plan, lambda models: family, times)
-    stack = stack_arrays(given)
-    return find_site_effects(stack, family, matching, plan, scaled_starts(*totals_of(stack)))
+    return find_site_effects(stack_arrays(given), matching, plan, lambda units: family)
 
 
 def _match_again(

@@ -18,8 +18,7 @@ from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.errors import Finding, SiteEffectWarning
 from modelweld.families import Gaussian
-from modelweld.fit.effects.effect_starts import scaled_starts, totals_of
-from modelweld.fit.effects.search import find_site_effects, may_differ
+from modelweld.fit.effects.first_look import find_site_effects
 from modelweld.fit.effects.words import list_effects
 from modelweld.fit.engines.choice import is_sparse
 from modelweld.fit.engines.sparse_board import SparseBoard
@@ -93,10 +92,7 @@ def fuse_shard(shard: Shard, labels: Index | None, plan: Plan, seed: int) -> tup
 
 def exclude_differing(shard: Shard, matching: Matching, plan: Plan) -> Matching:
     """Exclude sites that differ from the others of their shard by an offset or a scale: shards correct nothing."""
-    if not may_differ(shard.stack, shard.about.family, plan):
-        return matching
-    starts = scaled_starts(*totals_of(shard.stack))
-    effects = find_site_effects(shard.stack, shard.about.family, matching, plan, starts)
+    effects = find_site_effects(shard.stack, matching, plan, lambda units: shard.about.family)
     if effects is None:
         return matching
     found = list_effects(effects, shard.names, [f"dimension {d}" for d in range(shard.stack.values.shape[1])])

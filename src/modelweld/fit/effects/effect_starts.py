@@ -1,74 +1,46 @@
-"""Effects to start from: sites centred, moved to where they agree with others, standardised, or in another unit."""
+"""Effects to start from: sites centred, moved to where they agree with others, standardised, or scaled."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from modelweld.core.family import sum_by_atom
 from modelweld.core.matching import SiteEffects
-from modelweld.core.values import Array, Index, Stack, group_of_values
+from modelweld.core.values import Array, Stack, group_of_values
 from modelweld.families.math.start import evenly
 from modelweld.fit.effects.equations import lower_medians
 from modelweld.fit.screening.distances import middle
 
 
-def shifted_starts(stack: Stack, deviation: Array) -> Iterator[SiteEffects]:
-    """Sites centred; and each moved to where most of its values lie near others'."""
-    means = site_means(stack)
+def starts_by_votes(stack: Stack, deviation: Array) -> Iterator[SiteEffects]:
+    """Each site moved to where most of its values lie near others'; and scaled, in features of one sign."""
+    zero = np.zeros((len(stack.sizes), stack.values.shape[1]))
+    yield SiteEffects(vote(stack, deviation), zero)
+    one_sign = (stack.where_seen(1.0) > 0).all(0) | (stack.where_seen(-1.0) < 0).all(0)
+    if one_sign.any():
+        with np.errstate(all="ignore"):
+            logs = replace(stack, values=np.where(one_sign & stack.seen, np.log(np.abs(stack.values)), stack.values))
+        off = vote(logs, np.nan_to_num(middle(totals_of(logs)[1]), nan=1.0))
+        yield SiteEffects(np.where(one_sign, 0.0, off), np.where(one_sign, off, 0.0))
+
+
+def starts_by_totals(stack: Stack, mean: Array, deviation: Array) -> Iterator[SiteEffects]:
+    """Sites centred; and scaled, or both, by means and deviations (J, D) of all their points."""
+    means, log_scale = site_means(stack), log_deviations(mean, deviation)
     yield SiteEffects(means - lower_medians(means.T), np.zeros_like(means))
-    yield SiteEffects(vote(stack, deviation), np.zeros_like(means))
+    yield SiteEffects(np.zeros_like(means), log_scale)
+    at = np.exp(-log_scale) * np.where(np.isfinite(mean), mean, middle(mean))
+    yield SiteEffects(at - lower_medians(at.T), log_scale)
 
 
-class ScaledStarts(NamedTuple):
-    """Effects to start from: features in another unit corrected; sites standardised; and what widths say of scales.
-
-    `widths` (J, D) are log deviations beside the median site's, where components say how wide they are; else None.
-    """
-
-    unit: SiteEffects
-    standardised: SiteEffects
-    widths: Array | None = None
-
-    def of(self, sites: Index) -> ScaledStarts:
-        """Those of some sites, in this order."""
-        widths = None if self.widths is None else self.widths[sites]
-        return ScaledStarts(self.unit.of(sites), self.standardised.of(sites), widths)
-
-
-def scaled_starts(mean: Array, deviation: Array, *, known: bool = False) -> ScaledStarts:
-    """Starts from means and deviations (J, D) of sites, which are `known` beside the values or come from them.
-
-    What is missing (NaN) is as at the median site.
-    """
-    unknown = ~(np.isfinite(mean) & np.isfinite(deviation))
-    mean, deviation = (np.where(unknown, np.nan, x) for x in (mean, deviation))
-    mean, deviation = (np.where(unknown, np.nan_to_num(middle(x), nan=1.0), x) for x in (mean, deviation))
-    log_scale = np.log(deviation / lower_medians(deviation.T))
-    at = np.exp(-log_scale) * mean
-    standardised = SiteEffects(at - lower_medians(at.T), log_scale)
-    return ScaledStarts(unit_start(mean, deviation), standardised, log_scale if known else None)
-
-
-def unit_start(mean: Array, deviation: Array) -> SiteEffects:
-    """Features of sites in another unit: one factor explains the mean and the deviation beside those of most sites."""
-    M, S = lower_medians(mean.T), lower_medians(deviation.T)
-    log_scale, g = np.log(deviation / S), LOG_FACTORS[:, None, None]
-    misfit = ((log_scale - g) ** 2 + ((np.exp(-g) * mean - M) / S) ** 2) / NATURAL
-    here = misfit[len(g) // 2]
-    enough = ANOTHER_UNIT + 2 * np.log(max(mean.size, 1))  # the best of so many gains as much by chance
-    unit = np.where(here - misfit.min(0) > enough, LOG_FACTORS[misfit.argmin(0)], 0.0)
-    return SiteEffects(np.zeros_like(unit), unit)
-
-
-LOG_FACTORS = np.linspace(-12.0, 12.0, 481)
-"""Logarithms of factors that are tried; the one in the middle is none."""
-
-NATURAL, ANOTHER_UNIT = 0.1, 9.0
-"""Variance of sites' log deviations, and of their means in deviations; and what another unit must explain."""
+def log_deviations(mean: Array, deviation: Array) -> Array:
+    """Of sites (J, D), beside the median site's; what is missing (NaN) is as there."""
+    known = np.where(np.isfinite(mean) & np.isfinite(deviation), deviation, np.nan)
+    known = np.where(np.isnan(known), np.nan_to_num(middle(known), nan=1.0), known)
+    return np.asarray(np.log(known / lower_medians(known.T)))
 
 
 def totals_of(stack: Stack) -> tuple[Array, Array]:

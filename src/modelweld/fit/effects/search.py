@@ -14,13 +14,12 @@ starts. Nobody knows which site is right: the median one has no effect.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, with_fields
@@ -39,20 +38,15 @@ from modelweld.core.values import (
 )
 from modelweld.errors import ModelweldWarning
 from modelweld.families.real_values import Gaussian
-from modelweld.fit.effects.effect_starts import ScaledStarts, shifted_starts, site_means, totals_of
+from modelweld.fit.effects.effect_starts import log_deviations, site_means, starts_by_totals, starts_by_votes, totals_of
 from modelweld.fit.effects.equations import Design
+from modelweld.fit.effects.slopes import FEWEST_SHIFTED, allow, count_shared
 from modelweld.fit.screening.distances import middle
+from modelweld.fit.screening.swapped_columns import Totals
 from modelweld.fit.search.starts import run
 
 EVIDENT = 10.0
 """Nats by which site effects must raise the objective over that without any, if features are independent."""
-
-FEWEST_SHIFTED, FEWEST_SCALED = 3, 4
-"""Values of a site from which an offset, or a scale, is looked for: two always agree about something."""
-
-LEAST_SPREAD = 0.25
-"""Median absolute difference over the deviation of a typical site's values: .67 of normal ones, none where most are
-zero."""
 
 MOST_ROUNDS = 12
 """Of effects and hyperparameters in turn, and of labels and effects in turn."""
@@ -60,60 +54,55 @@ MOST_ROUNDS = 12
 SMALLEST_RISE = 1e-3
 """Nats below which a round is the last."""
 
-MOST_SITES, MOST_NUMBERS = 256, 1_000_000
-"""Sites, and values times features, up to which effects are looked for: there is an equation for each site."""
 
-
-def find_site_effects(
-    stack: Stack, family: Family, matching: Matching, plan: Plan, scaled: ScaledStarts
+def search_effects(
+    stack: Stack,
+    family: Family,
+    matching: Matching,
+    plan: Plan,
+    totals: Sequence[Totals | None] | None,
+    units: SiteEffects | None,
+    tried: Sequence[Index],
+    *,
+    briefly: bool,
 ) -> SiteEffects | None:
-    """Site effects that explain values much better than the matching without any; None if there are none.
+    """Site effects that explain values much better than the matching without any, and those of units; None: neither.
 
-    `scaled` are effects to start from, features in another unit first.
+    `totals` are means and deviations of all points of sites, if known; `tried` are values to fit, of which the first
+    may have whole sites that are outliers. `briefly`: nothing says yet that sites differ.
     """
     J, prior = len(stack.sizes), matching.prior
-    if not isinstance(family, Gaussian) or not may_differ(stack, family, plan) or prior is None:
-        return None
+    if not isinstance(family, Gaussian) or prior is None:
+        return units
+    zero = np.zeros((J, stack.values.shape[1]))
+    none = SiteEffects(zero, zero)
+    known = units or none
+    corrected = known.correct(stack)
+    mean, deviation = totals_of(corrected)
+    if totals is not None:
+        mean, deviation = (np.exp(-known.log_scale) * [getattr(t, x) for t in totals] for x in ("mean", "deviation"))
+        mean = mean - known.offset
     copies = dict(matching.duplicates or {})
     kept_sites = np.ones(J, dtype=bool)
     if matching.kept is not None:
         kept_sites = np.bincount(group_of_values(stack.offsets), matching.kept, J) > 0
-    for rows in _fitted_rows(stack, matching, list(copies)):
-        some = stack.take(rows, offsets_of(np.bincount(group_of_values(stack.offsets)[rows], minlength=J)))
-        if np.count_nonzero(some.sizes >= FEWEST_SHIFTED) < 2:  # duplicates and outliers may be all there is
-            return None
+    for rows in tried:
+        some = corrected.take(rows, offsets_of(np.bincount(group_of_values(stack.offsets)[rows], minlength=J)))
         sites, order = canonical_order([some])
         some = some.take(order, offsets_of(some.sizes[sites]))
-        problem = Problem(some, family, plan, prior, scaled.of(sites))
+        problem = Problem(some, family, plan, prior, (mean[sites], deviation[sites]), totals is not None)
         with np.errstate(all="ignore"):
-            found, unlike = search(problem, matching.stacked_labels[rows][order])
+            labels = matching.stacked_labels[rows][order] if units is None else problem.propose(none)
+            found, unlike = search(problem, labels, briefly)
         scaled_far = found is not None and ((found.log_scale != 0).sum(1) > 1)[~kept_sites[sites]].any()
         if not unlike and not scaled_far:  # of a site that was excluded whole, an offset or one unit is believed
             break
     if found is None or not all(np.isfinite(x).all() for x in found):
-        return None
-    effects = found.of(np.argsort(sites))
+        return units
+    effects = found.of(np.argsort(sites)).after(known)
     for copy, first in copies.items():
         effects.offset[copy], effects.log_scale[copy] = effects.offset[first], effects.log_scale[first]
     return effects
-
-
-def may_differ(stack: Stack, family: Family, plan: Plan) -> bool:
-    """Whether effects of such values are looked for."""
-    real = type(family) is Gaussian and family.shape != "full" and family.learning == "likelihood"
-    several = np.count_nonzero(stack.sizes >= FEWEST_SHIFTED) >= 2 and len(stack.sizes) <= MOST_SITES
-    return plan.looks_for_effects and real and bool(several) and stack.values.size <= MOST_NUMBERS
-
-
-def _fitted_rows(stack: Stack, matching: Matching, copies: list[int]) -> Iterator[Index]:
-    """Values that were fitted; but first with those of sites of which none was, which may only be far off."""
-    own = group_of_values(stack.offsets)
-    kept = np.ones(len(own), dtype=bool) if matching.kept is None else matching.kept
-    counted = ~np.isin(own, copies)
-    gone = (np.bincount(own, kept, len(stack.sizes)) == 0) & (stack.sizes >= FEWEST_SCALED)
-    if gone.any():
-        yield np.flatnonzero((kept | gone[own]) & counted)
-    yield np.flatnonzero(kept & counted)
 
 
 class Fitted(NamedTuple):
@@ -128,14 +117,16 @@ class Fitted(NamedTuple):
 class Problem:
     """Values of all sites in canonical order, what they are judged by, and effects with scales to start from.
 
-    Sites that are `unlike` all others have no effects.
+    Means and deviations (J, D) are those of all points of sites, if these are `known`, else of values. Sites that are
+    `unlike` all others have no effects.
     """
 
     stack: Stack
     asked: Gaussian
     plan: Plan
     prior: Prior
-    scaled: ScaledStarts
+    totals: tuple[Array, Array]
+    known: bool = False
     unlike: tuple[int, ...] = ()
 
     @cached_property
@@ -169,20 +160,13 @@ class Problem:
 
     @cached_property
     def allowed(self) -> Flags:
-        """Which effects (D, 2 J) a site has values enough to show; a unit shows in its mean and its deviation."""
-        sizes, unit = self.stack.sizes.copy(), self.scaled.unit.log_scale.T != 0
-        sizes[list(self.unlike)], unit[:, list(self.unlike)] = 0, False
-        offset = np.broadcast_to(sizes >= FEWEST_SHIFTED, unit.shape)
-        return np.concatenate([offset, (sizes >= FEWEST_SCALED) | unit], axis=1) & self._is_spread_out()[:, None]
+        """Which effects (D, 2 J) may differ from zero."""
+        return allow(self.stack, self.unlike)
 
-    def _is_spread_out(self) -> Flags:
-        """Features (D,) in which most values of most sites differ; of those that are mostly zero nothing is told."""
-        ratios = [
-            np.median(np.abs(own - np.median(own, axis=0)), axis=0) / np.maximum(own.std(axis=0), np.finfo(float).tiny)
-            for own in np.split(self.stack.values, self.stack.offsets[1:-1])
-            if len(own) >= FEWEST_SHIFTED
-        ]
-        return np.asarray(np.median(ratios, axis=0) > LEAST_SPREAD)
+    @cached_property
+    def widths(self) -> Array | None:
+        """What components' widths say of scales."""
+        return log_deviations(*self.totals) if self.known else None
 
     def name_unlike(self, found: Fitted) -> tuple[int, ...]:
         """Sites that have effects, and share too few values with others even then."""
@@ -194,8 +178,9 @@ class Problem:
         """Whether effects raise the objective by enough: by more where the features concerned repeat each other."""
         some = (found.effects.coefficients != 0).any(1)
         values = (self.stack.values - site_means(self.stack)[group_of_values(self.stack.offsets)])[:, some]
-        together = np.nan_to_num(np.corrcoef(values.T)).reshape(some.sum(), some.sum())
-        repeated = float((together**2).sum()) / max(len(together), 1)
+        square = np.square(np.nan_to_num(np.corrcoef(values.T)).reshape(some.sum(), some.sum()))
+        by_chance = (1 - square) / max(found.labels.max() - 1, 1)  # values repeat atoms, of which there are few
+        repeated = float(np.maximum(square - by_chance, 0.0).sum()) / max(len(square), 1)
         return bool(some.any()) and found.value > without.value + EVIDENT * repeated
 
     def board(self, effects: SiteEffects, labels: Index) -> Board:
@@ -219,8 +204,16 @@ class Problem:
     def judge(self, effects: SiteEffects, labels: Index) -> tuple[Fitted, Design]:
         """The objective of effects and labels, and the equations there."""
         board = self.board(effects, labels)
-        design = Design(board, effects, self.deviation, self.allowed, self.scaled.widths)
+        design = Design(board, effects, self.deviation**2, self.allowed, self.widths)
         return Fitted(board.objective() + design.log_prior(effects), effects, labels), design
+
+    def prune(self, best: Fitted) -> Fitted:
+        """Without effects that gain too little each, if all of them together gain less than a nat each."""
+        _, design = self.judge(best.effects, best.labels)
+        e = best.effects.coefficients
+        fewer = self.judge(design.select(e, bool(e[:, design.J :].any()), strictly=True), best.labels)[0]
+        gone = np.count_nonzero(e) - np.count_nonzero(fewer.effects.coefficients)
+        return fewer if fewer.value > best.value - gone else best
 
     def propose_and_solve(self, start: SiteEffects, scaled: bool) -> Fitted:
         """Effects given the labels that a fit of corrected values finds."""
@@ -238,47 +231,39 @@ class Problem:
         return best
 
 
-def search(problem: Problem, labels: Index) -> tuple[SiteEffects | None, bool]:
+def search(problem: Problem, labels: Index, briefly: bool) -> tuple[SiteEffects | None, bool]:
     """The best effects from all starts, if they are evident beside the fit without any, whose labels are given.
 
     Effects must show in what a site shares: those of sites that share too little even then are zero, and whether there
-    are such sites is told.
+    are such sites is told. If `briefly`, one start must promise something before others are tried.
     """
-    zero = np.zeros_like(problem.scaled.unit.offset)
+    stack, zero = problem.stack, np.zeros_like(problem.totals[0])
     none = SiteEffects(zero, zero)
-    without, design = problem.judge(none, labels)
-    unit, standardised, _ = problem.scaled
-    if not unit.any() and all_share(design.board) and not design.is_worth(none):
+    without, _ = problem.judge(none, labels)
+
+    def try_start(best: Fitted, start: SiteEffects, scaled: bool) -> Fitted:
+        return max(best, problem.climb(problem.propose_and_solve(start, scaled), without), key=_value)
+
+    best = without
+    for start in starts_by_votes(stack, problem.deviation):
+        best = try_start(best, start, bool(start.log_scale.any()))
+    if briefly and best.value <= without.value + EVIDENT:
         return None, False
-    best = problem.climb(problem.solve(labels, none, scaled=False), without)
-    for start in shifted_starts(problem.stack, problem.deviation):
-        best = max(best, problem.climb(problem.propose_and_solve(start, scaled=False), without), key=_value)
-    for start in [x for x in (best.effects, unit) if x.any()] + [standardised]:
-        best = max(best, problem.climb(problem.propose_and_solve(start, scaled=True), without), key=_value)
+    for scaled in (False, True):
+        best = max(best, problem.climb(problem.solve(labels, none, scaled), without), key=_value)
+    for start in starts_by_totals(stack, *problem.totals):
+        best = try_start(best, start, bool(start.log_scale.any()))
+    if best.effects.any():
+        best = try_start(best, best.effects, scaled=True)
     unlike = problem.name_unlike(best)
     if unlike:
         problem = replace(problem, unlike=unlike)
         best.effects.offset[list(unlike)], best.effects.log_scale[list(unlike)] = 0.0, 0.0
         best = problem.climb(problem.propose_and_solve(best.effects, bool(best.effects.log_scale.any())), without)
+    best = problem.prune(best)
     asked = problem.plan.site_effects is True and best.effects.any()
     return (best.effects if asked or problem.is_evident(best, without) else None), bool(unlike)
 
 
 def _value(fitted: Fitted) -> float:
     return fitted.value
-
-
-def count_shared(board: Board) -> Index:
-    """Number of each site's values that others share (J,)."""
-    return np.bincount(board.group[board.counts[board.labels] > 1], minlength=len(board.sizes))
-
-
-def all_share(board: Board) -> bool:
-    """Whether every site shares half of its values, and sites that share a quarter with each other hang together."""
-    J, K = len(board.sizes), len(board.counts)
-    held = np.zeros((J, K))
-    held[board.group, board.labels] = 1.0
-    common, size = held @ held.T, board.sizes
-    linked = 4 * common >= np.maximum(np.minimum(size[:, None], size), 1)
-    pieces = scipy.sparse.csgraph.connected_components(linked[size > 0][:, size > 0])[0]
-    return bool((2 * count_shared(board) >= size).all() and pieces <= 1)

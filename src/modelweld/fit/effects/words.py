@@ -9,30 +9,8 @@ import numpy as np
 
 from modelweld.core.matching import SiteEffects
 from modelweld.errors import Finding, SiteEffectWarning
-
-UNITS = (
-    (2.54, "centimetres", "inches"),
-    (2.205, "pounds", "kilograms"),
-    (7.0, "days", "weeks"),
-    (7.5, "mmHg", "kPa"),
-    (10.0, "millimetres", "centimetres"),
-    (12.0, "months", "years"),
-    (17.1, "µmol/l", "mg/dl of bilirubin"),
-    (18.0, "mg/dl", "mmol/l of glucose"),
-    (24.0, "hours", "days"),
-    (25.4, "millimetres", "inches"),
-    (30.4, "days", "months"),
-    (38.67, "mg/dl", "mmol/l of cholesterol"),
-    (60.0, "minutes", "hours"),
-    (88.4, "µmol/l", "mg/dl of creatinine"),
-    (100.0, "centimetres", "metres"),
-    (365.0, "days", "years"),
-    (1000.0, "grams", "kilograms"),
-)
-"""Factors that people meet, and an example of each: small unit, large unit."""
-
-FAHRENHEIT = 1.8, 32.0
-"""Factor and offset that make degrees Fahrenheit of degrees Celsius."""
+from modelweld.fit.effects.units import FAHRENHEIT, UNITS
+from modelweld.fit.screening.swapped_columns import Totals
 
 NEAR = 1.1
 """Factor within which a scale is one of those."""
@@ -86,6 +64,26 @@ def list_effects(effects: SiteEffects, sites: Sequence[str], features: Sequence[
         SiteEffect(sites[j], features[d], float(scale[j, d]), float(scale[j, d] * effects.offset[j, d]))
         for j, d in np.argwhere((effects.offset != 0) | (effects.log_scale != 0)).tolist()
     ]
+
+
+STANDARDISED = 0.1
+"""Of the standard error that a mean and a deviation would have by chance, within which they are 0 and 1 by design."""
+
+
+def name_standardised(totals: Sequence[Totals | None]) -> list[Finding]:
+    """What users are told if all rows were standardised at their own sites: means are 0 and deviations 1 everywhere."""
+    known = [t for t in totals if t is not None]
+    if len(known) < max(len(totals), 2) or not all(
+        (np.abs(t.mean) < STANDARDISED * t.points**-0.5).all()
+        and (np.abs(t.deviation - 1) < STANDARDISED * t.points**-0.5 + 1 / t.points).all()
+        for t in known
+    ):
+        return []
+    text = (
+        "rows were standardised at every site by its own means and deviations, so that sites have no scale in common. "
+        "Put the scaler into what is sent, as make_pipeline(StandardScaler(), GaussianMixture()): then it is undone."
+    )
+    return [Finding(text, SiteEffectWarning)]
 
 
 CORRECTED = (

@@ -103,7 +103,9 @@ def total_stack(stack: Stack) -> list[Totals | None]:
     """Of plain values, site by site; of too many sites none."""
     if len(stack.sizes) > MOST_SITES or stack.values.shape[1] < 2:
         return []
-    return [total_values(stack.values[a:b]) for a, b in zip(stack.offsets[:-1], stack.offsets[1:], strict=True)]
+    seen = None if stack.weight is None else stack.seen
+    edges = zip(stack.offsets[:-1], stack.offsets[1:], strict=True)
+    return [total_values(stack.values[a:b], None if seen is None else seen[a:b]) for a, b in edges]
 
 
 class Swapped(NamedTuple):

@@ -1,0 +1,96 @@
+"""Site effects, a first look: other units, told by means and deviations; and whether other effects may be there.
+
+Where every site shares half of its values, sites hang together and no offset or scale gains much at these labels, there
+is nothing to find. Most sites are such, and a call then enters `units`, this file and `slopes` alone: not the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import scipy
+
+from modelweld.core.board import Board
+from modelweld.core.family import Family
+from modelweld.core.match import Plan
+from modelweld.core.matching import Matching, SiteEffects
+from modelweld.core.values import Index, Stack, group_of_values, offsets_of
+from modelweld.families.real_values import Gaussian
+from modelweld.fit.effects.search import search_effects
+from modelweld.fit.effects.slopes import FEWEST_SCALED, FEWEST_SHIFTED, Slopes, allow, count_shared, is_spread_out
+from modelweld.fit.effects.units import find_units
+from modelweld.fit.screening.swapped_columns import Totals, total_stack
+
+CLEAR_GAIN, BY_CHANCE = 6.0, (2.0, 0.1)
+"""Nats beyond its price that one effect gains if it is there; and that all gain by chance, with those for each site and
+feature: of clean draws up to .12, of rows standardised apart from .2."""
+
+MOST_SITES, MOST_NUMBERS = 256, 1_000_000
+"""Sites, and values times features, up to which effects are looked for: there is an equation for each site."""
+
+
+def find_site_effects(
+    stack: Stack,
+    matching: Matching,
+    plan: Plan,
+    family_of: Callable[[SiteEffects | None], Family],
+    totals: Sequence[Totals | None] | None = None,
+) -> SiteEffects | None:
+    """Units, and site effects that explain values much better than the matching without any; None if there are none.
+
+    `family_of` gives the family of values whose units are corrected. `totals` are means and deviations of all points of
+    sites, where components say how wide they are; else values stand for points.
+    """
+    [family], prior = matching.families.values(), matching.prior
+    if not may_differ(stack, family, plan) or prior is None:
+        return None
+    *doubtful, rows = tried = choose_rows(stack, matching)
+    own = group_of_values(stack.offsets)[rows]
+    some = stack.take(rows, offsets_of(np.bincount(own, minlength=len(stack.sizes))))
+    units = find_units(total_stack(stack) if totals is None else totals, is_spread_out(stack))
+    if np.count_nonzero(some.sizes >= FEWEST_SHIFTED) < 2:  # duplicates and outliers may be all there is
+        return units
+    board = Board([some], [family], prior, None, matching.stacked_labels[rows])
+    slight = plan.site_effects is not True and not doubtful and is_slight(board)
+    if units is None and slight and all_share(board):
+        return None
+    return search_effects(stack, family_of(units), matching, plan, totals, units, tried, briefly=slight)
+
+
+def may_differ(stack: Stack, family: Family, plan: Plan) -> bool:
+    """Whether effects of such values are looked for."""
+    real = type(family) is Gaussian and family.shape != "full" and family.learning == "likelihood"
+    several = np.count_nonzero(stack.sizes >= FEWEST_SHIFTED) >= 2 and len(stack.sizes) <= MOST_SITES
+    return plan.looks_for_effects and real and bool(several) and stack.values.size <= MOST_NUMBERS
+
+
+def choose_rows(stack: Stack, matching: Matching) -> list[Index]:
+    """Values that were fitted and are no copies; first with those of whole sites that were not: they may be far off."""
+    own = group_of_values(stack.offsets)
+    kept = np.ones(len(own), dtype=bool) if matching.kept is None else matching.kept
+    counted = ~np.isin(own, list(matching.duplicates or ()))
+    gone = (np.bincount(own, kept, len(stack.sizes)) == 0) & (stack.sizes >= FEWEST_SCALED)
+    return [np.flatnonzero(rows & counted) for rows in ([kept | gone[own]] if gone.any() else []) + [kept]]
+
+
+def is_slight(board: Board) -> bool:
+    """Whether offsets and scales gain no more than by chance, given labels."""
+    [stack], [family] = board.stacks, board.families
+    J, D = len(board.sizes), stack.values.shape[1]
+    spread = np.zeros(D) + family.hyperparameters[2]  # type: ignore[attr-defined]
+    zero = np.zeros((J, D))
+    with np.errstate(all="ignore"):
+        gains = Slopes(board, SiteEffects(zero, zero), spread, allow(stack)).gains(np.zeros((D, 2 * J))).max(0)
+    gains = np.maximum(gains, 0.0)
+    return bool(gains.max() < CLEAR_GAIN and gains.sum() < BY_CHANCE[0] + BY_CHANCE[1] * gains.size)
+
+
+def all_share(board: Board) -> bool:
+    """Whether every site shares half of its values, and sites that share a quarter with each other hang together."""
+    J, K, size = len(board.sizes), len(board.counts), board.sizes
+    held = np.zeros((J, K))
+    held[board.group, board.labels] = 1.0
+    linked = 4 * (held @ held.T) >= np.maximum(np.minimum(size[:, None], size), 1)
+    pieces = scipy.sparse.csgraph.connected_components(linked[size > 0][:, size > 0])[0]
+    return bool((2 * count_shared(board) >= size).all() and pieces <= 1)
