@@ -6,7 +6,8 @@ that is f times smaller and o off:
     X(f, o) = (log s / S - log f)^2 / v_s + ((m - o) / f - M)^2 / (S^2 v_m),
 
 v_s and v_m being squared robust deviations of log s and of m / S among the others, and what sites differ by anyway.
-Few factors are tried, so that one which explains both is no accident: a unit is a site effect of known size.
+Few factors are tried, so that one which explains both is no accident: a unit is a site effect of known size. Sites that
+are unlike the others in more than half of their features are left to the search.
 """
 
 from __future__ import annotations
@@ -122,4 +123,5 @@ def _gains(m: Array, s: Array, chance: Array) -> Array:
     there[-2:] = np.where(warm, there[-2:], np.inf)
     closer = np.abs(np.log(s / S / FACTORS[:, None, None])) < np.abs(np.log(s / S))  # an offset explains the mean alone
     gain = np.where(closer & (there < MOST_LEFT), as_it_is.min(0) - there - least, -np.inf)
-    return np.nan_to_num(gain, nan=-np.inf)
+    unlike = (as_it_is[len(NATURAL_FACTORS) // 2] > MOST_LEFT).sum(1) > max(m.shape[1] // 2, 1)
+    return np.where(unlike[:, None], -np.inf, np.nan_to_num(gain, nan=-np.inf))
