@@ -95,7 +95,7 @@ CALLS: dict[str, Call] = {
 }
 """Name -> the call, given a fusion that has not been asked anything and an empty folder."""
 
-MOST = {"fuse(6 mixtures)": (41, 4_310), 'fuse(preset="paper")': (19, 1_650)}
+MOST = {"fuse(6 mixtures)": (42, 4_200), 'fuse(preset="paper")': (19, 1_650)}
 """Name -> files and lines of code that the call may enter at most: to be lowered. (Site effects, which every call asks
 for, brought 500 lines in.)"""
 
