@@ -48,7 +48,8 @@ def find_site_effects(
     *doubtful, rows = tried = choose_rows(stack, matching)
     own = group_of_values(stack.offsets)[rows]
     some = stack.take(rows, offsets_of(np.bincount(own, minlength=len(stack.sizes))))
-    units = find_units(total_stack(stack) if totals is None else totals, is_spread_out(stack))
+    plain = totals is None
+    units = find_units(total_stack(stack) if totals is None else totals, is_spread_out(stack), plain=plain)
     if np.count_nonzero(some.sizes >= FEWEST_SHIFTED) < 2:  # duplicates and outliers may be all there is
         return units
     board = Board([some], [family], prior, None, matching.stacked_labels[rows])

@@ -6,8 +6,8 @@ that is f times smaller and o off:
     X(f, o) = (log s / S - log f)^2 / v_s + ((m - o) / f - M)^2 / (S^2 v_m),
 
 v_s and v_m being squared robust deviations of log s and of m / S among the others, and what sites differ by anyway.
-Few factors are tried, so that one which explains both is no accident: a unit is a site effect of known size. Sites that
-are unlike the others in more than half of their features are left to the search.
+Few factors are tried, so that one which explains both is no accident: a unit is a site effect of known size. Plain
+values of a site that is unlike the others in more than half of its features are left to the search.
 """
 
 from __future__ import annotations
@@ -67,10 +67,12 @@ NATURAL_FACTORS = np.exp(np.linspace(-3.0, 3.0, 25))
 """That are tried beside units."""
 
 
-def find_units(totals: Sequence[Totals | None], compared: Flags | bool = True) -> SiteEffects | None:
+def find_units(
+    totals: Sequence[Totals | None], compared: Flags | bool = True, *, plain: bool = False
+) -> SiteEffects | None:
     """Features of sites that are in another unit, the most evident first; None: none, or at more than a third of sites.
 
-    Features that are not `compared` are in none.
+    Features that are not `compared` are in none; nor, of `plain` values, sites that are unlike the others in most.
 
     Examples
     --------
@@ -89,7 +91,7 @@ def find_units(totals: Sequence[Totals | None], compared: Flags | bool = True) -
     chance = 1 / np.maximum(np.stack([points, parts - 1], axis=1), 1.0)
     found = SiteEffects(np.zeros(m.shape), np.zeros(m.shape))
     for _ in range(m.size):
-        gain = _gains(m, s, chance)
+        gain = _gains(m, s, chance, plain)
         u, j, d = np.unravel_index(gain.argmax(), gain.shape)
         if not gain[u, j, d] > 0:
             break
@@ -100,7 +102,7 @@ def find_units(totals: Sequence[Totals | None], compared: Flags | bool = True) -
     return found if 0 < 3 * number <= max(len(m), 3) else None
 
 
-def _gains(m: Array, s: Array, chance: Array) -> Array:
+def _gains(m: Array, s: Array, chance: Array, plain: bool) -> Array:
     """By how much more than enough each unit explains each feature of each site (U, J, D)."""
     J, everybody = len(m), np.arange(len(m))
     others = [everybody] * J if J > LEFT_OUT else [np.delete(everybody, j) for j in everybody]
@@ -124,4 +126,4 @@ def _gains(m: Array, s: Array, chance: Array) -> Array:
     closer = np.abs(np.log(s / S / FACTORS[:, None, None])) < np.abs(np.log(s / S))  # an offset explains the mean alone
     gain = np.where(closer & (there < MOST_LEFT), as_it_is.min(0) - there - least, -np.inf)
     unlike = (as_it_is[len(NATURAL_FACTORS) // 2] > MOST_LEFT).sum(1) > max(m.shape[1] // 2, 1)
-    return np.where(unlike[:, None], -np.inf, np.nan_to_num(gain, nan=-np.inf))
+    return np.where(plain & unlike[:, None], -np.inf, np.nan_to_num(gain, nan=-np.inf))
