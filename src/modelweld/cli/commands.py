@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import modelweld.files.fused_model
     import modelweld.files.limits
     import modelweld.kinds
-    import modelweld.report.card
 
 How = Annotated[
     str | None, typer.Option(help="How the fused model is made: density, moments, atoms, ... (docs/models.md).")
@@ -56,8 +55,10 @@ def model(
         fused = found.model(how, features=names, **({} if size is None else {"K": size}))
         opened = modelweld.files.fused_model.save_model(fused, out, force=force)
     if card is not None:
+        from modelweld.report.card import card_of
+
         with modelweld.files.limits.whole_file(card, force=force) as part:
-            part.write_text(modelweld.report.card.card_of(found, licence), encoding="utf-8", newline="\n")
+            part.write_text(card_of(found, licence), encoding="utf-8", newline="\n")
     columns = getattr(fused, "feature_names_in_", None)
     result(f"{type(fused).__name__} written to {out}")
     result(f"load it: {opened}")
