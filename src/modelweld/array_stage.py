@@ -32,7 +32,8 @@ def match_arrays(job: Job) -> Job:
         raise
     if job.plan.outliers and has_places(family):
         job = without_effects(job, name_swapped(total_stack(stack), None, job.names))
-    effects = find_site_effects(stack, matching, job.plan, lambda units: family)
+    looked = job.plan.looks_for_effects
+    effects = find_site_effects(stack, matching, job.plan, lambda units: family) if looked else None
     if effects is None:
         return replace(job, matchings={"atom": matching})
     stack = effects.correct(stack)
