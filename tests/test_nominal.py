@@ -158,7 +158,7 @@ def test_one_variance_for_all_features_does_not_hide_the_small_ones(fitted, seed
         model = KMeans(6, n_init=3) if fitted == "kmeans" else GaussianMixture(6, covariance_type="spherical")
         model.set_params(random_state=0).fit(X * [1.0, 10.0, 1000.0])
         models.append(read(model, n=len(X)) if fitted == "counted" else model)
-    fusion = fuse(models)
+    fusion = fuse(models, site_effects=False)  # cuts of one long feature look like offsets of sites
     centres, labels = np.concatenate([m.arrays["means"] for m in fusion._fit.models]), np.concatenate(fusion.labels)
     means = np.stack([centres[labels == k].mean(axis=0) for k in range(labels.max() + 1)])
     assert (fusion.parameters.estimate("means").std(axis=0) >= 0.8 * means.std(axis=0)).all()

@@ -74,9 +74,8 @@ class Prior(ABC):
 MOST_FRAGMENTS = 3
 """Fragments of one atom that a group may be given in one step; more can gather over several."""
 
-PRIOR_EXTRA, PRIOR_HELD = 0.5, 9.5
-"""Beta(1.5, 10.5) prior of delta, whose mode given the fragments is (extra + .5) / (N + 10): few fragments, never
-none."""
+PRIOR_EXTRA, PRIOR_HELD = 0.5, 2.0
+"""Beta(1.5, 3) prior of delta, whose mode given the fragments is (extra + .5) / (N + 2.5): never none."""
 
 
 @dataclass(frozen=True)

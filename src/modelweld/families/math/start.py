@@ -265,7 +265,7 @@ NEAR = 0.1
 """Ratio of spread to noise below which atoms are hardly told apart, at most. At one, overlapping atoms are split too
 often (the hardest golden case has eight atoms too many instead of four)."""
 
-DEGREES, SHARE_OF_WIDTH = 2.0, 0.15
+DEGREES, SHARE_OF_WIDTH = 2.0, 0.1
 """Values that what is known of components' widths is worth, and the share of the width that noise is expected to be."""
 
 

@@ -33,8 +33,9 @@ DISSOLVED_UP_TO = 100_000
 proportion, so that the time of that does not grow."""
 
 MANY_FRAGMENTS = 0.4
-"""Share of fragments at which atoms are joined a second time (`KMeans` with three centres too many for four clusters:
-ARI .93 as if few were fragments, .97 so)."""
+"""Share of fragments at which atoms are joined from later starts, whose noise is less, where fragments are pooled: two
+atoms that ten sites hold side by side lose thirty nats by being joined where fragments are believed to be few, and
+hardly any where they are many."""
 
 
 def run(
@@ -107,29 +108,19 @@ def find_fragments(
 
 
 def best_agglomerated(boards: Sequence[Board]) -> Board:
-    """The best of boards that were agglomerated; where two come to one matching, only the first is learned from.
-
-    Where fragments are pooled, the best is agglomerated once more with what it has learned, as if many values were
-    fragments: two atoms that ten sites hold side by side lose thirty nats by being joined where fragments are believed
-    to be few, and hardly any where they are many.
-    """
+    """The best of boards that were agglomerated; where two come to one matching, only the first is learned from."""
     best, *others = boards
     agglomerate(best).learn()
     found = [best.labels]
     for board in others:
+        if board.statistics is not None:  # else fragments scatter like values, and overlap with neighbours
+            board.fragments = Fragments(MANY_FRAGMENTS)
         agglomerate(board)
         if any(is_same_partition(board.labels, labels) for labels in found):
             continue
         found.append(board.labels)
         board.learn()
         best = max(best, board, key=lambda board: board.objective())
-    if best.statistics is None:  # fragments then scatter like values, and overlap with neighbours
-        return best
-    before, value = best.state(), best.objective()
-    best.fragments = Fragments(MANY_FRAGMENTS)
-    agglomerate(best).learn()
-    if best.objective() <= value:
-        best.restore(before)
     return best
 
 
