@@ -113,7 +113,7 @@ def test_a_verdict_says_how_many_and_how_sure(run):
     assert f"{fusion.K} groups, of which {fusion.shared} are shared by several sites; with a probability" in said
     assert f"their true number is {K} and that of shared ones {shared}, without what is excluded" in said
     assert f"{found['unsure']} of the 24 matches are less than 80 % sure. The least sure: group" in said
-    assert f"value {worst['row']} of site '{worst['site']}' in group {worst['atom']} (" in said
+    assert f"group {worst['row']} of site '{worst['site']}' in group {worst['atom']} (" in said
     assert "do not agree" not in said
 
 
