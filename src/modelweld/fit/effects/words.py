@@ -37,7 +37,9 @@ class SiteEffect(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The units that would explain it, as "grams for kilograms"; empty if none is known."""
+        """The units that would explain it, as "grams for kilograms"; empty if none is known, or it has no name."""
+        if self.feature.startswith("dimension "):
+            return ""
         for factor, offset in (FAHRENHEIT, (1 / FAHRENHEIT[0], -FAHRENHEIT[1] / FAHRENHEIT[0])):
             if abs(np.log(self.scale / factor)) < np.log(NEAR) and abs(self.offset / offset - 1) < NEAR - 1:
                 return "degrees Fahrenheit for Celsius" if factor > 1 else "degrees Celsius for Fahrenheit"
