@@ -8,8 +8,8 @@ import pytest
 
 import modelweld
 from modelweld.cli.messages import spell_options
-from modelweld.core.matching import SiteEffects
 from modelweld.errors import Finding, sites_named
+from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.words import describe_effects
 from modelweld.fit.screening import duplicate_sites, shared_rows
 from modelweld.fit.screening.swapped_columns import describe_swapped

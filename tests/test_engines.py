@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, Spectrum, simulate
-from modelweld.core.algorithm1 import CLEAR, NEW, alternate, best_assignment
+from modelweld.core.algorithm1 import CLEAR, NEW, alternate, best_assignment, is_same_partition
 from modelweld.core.board import Board
 from modelweld.core.values import Stack, group_of_values, offsets_of
 from modelweld.families import real_values
@@ -21,7 +21,7 @@ from modelweld.fit.engines.compiled.assignment import (
 from modelweld.fit.engines.compiled.scores import exact_scores, features_of, rounding, weigh
 from modelweld.fit.engines.compiled.settle import find_bounds
 from modelweld.fit.engines.compiled.settle import settle_groups as is_settled
-from modelweld.fit.search.dissolution import dissolve, is_same_partition
+from modelweld.fit.search.dissolution import dissolve
 from modelweld.fit.search.moves import Pairs, merge, merge_and_split
 from oracles import assignment_score
 

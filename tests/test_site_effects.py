@@ -14,14 +14,14 @@ import modelweld
 from modelweld import SiteEffectWarning, fuse
 from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.match import Plan
-from modelweld.core.matching import SiteEffects
+from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.effect_starts import totals_of
 from modelweld.fit.effects.equations import Design
 from modelweld.fit.effects.first_look import find_site_effects
 from modelweld.fit.effects.search import Problem
-from modelweld.fit.effects.units import UNITS, find_units
 from modelweld.fit.effects.words import SiteEffect, describe_effects
-from modelweld.fit.screening.swapped_columns import Totals
+from modelweld.fit.screening.totals import Totals, find_units
+from modelweld.fit.screening.unit_table import UNITS
 from modelweld.inputs.stacks import stack_arrays
 from modelweld.shards import fuse_shards
 

@@ -10,7 +10,8 @@ from sklearn.mixture import GaussianMixture
 
 import modelweld
 from modelweld import NamesWarning
-from modelweld.fit.screening.swapped_columns import Totals, find_swapped
+from modelweld.fit.screening.swapped_columns import find_swapped
+from modelweld.fit.screening.totals import Totals
 
 ALIKE = [(20.0, 8.0), (17.0, 7.0), (22.0, 8.5), (19.0, 9.0)]
 

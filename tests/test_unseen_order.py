@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from modelweld import DuplicateWarning, LocalModel, fuse
+from modelweld.core.algorithm1 import is_same_partition
 from modelweld.families.wishart.scatter import Scatter
-from modelweld.fit.search.dissolution import is_same_partition
 from modelweld.kinds.topics import topics
 
 

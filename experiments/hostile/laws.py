@@ -16,7 +16,7 @@ import numpy as np
 from drawn_sites import Drawn
 
 from modelweld import Fusion, InputError, LocalModel, Search, load
-from modelweld.fit.search.dissolution import is_same_partition
+from modelweld.core.algorithm1 import is_same_partition
 
 CLOSE = 1e-9
 """Relative difference of two objectives that is rounding."""

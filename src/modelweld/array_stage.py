@@ -11,7 +11,8 @@ from modelweld.errors import InputError, OutOfRangeError
 from modelweld.families import Gaussian
 from modelweld.fit.effects.first_look import find_site_effects
 from modelweld.fit.effects.words import describe_effects
-from modelweld.fit.screening.swapped_columns import name_swapped, total_stack
+from modelweld.fit.screening.swapped_columns import name_swapped
+from modelweld.fit.screening.totals import total_stack
 from modelweld.fit.static_matcher import match
 from modelweld.inputs.local_model import check_finite
 from modelweld.inputs.stacks import stack_arrays

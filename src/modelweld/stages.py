@@ -14,17 +14,19 @@ from modelweld.core.match import Plan
 from modelweld.core.matching import Matching
 from modelweld.core.values import arrays_of
 from modelweld.families import Family
-from modelweld.fit.effects.words import describe_effects, name_standardised
+from modelweld.fit.effects.words import describe_effects
 from modelweld.fit.screening.clipping import clip_spreads, clip_weights
 from modelweld.fit.screening.shared_rows import name_shared_rows
 from modelweld.fit.screening.swapped_columns import name_swapped
+from modelweld.fit.screening.totals import find_misfits, name_standardised
 from modelweld.fit.static_matcher import match
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import times_of
 from modelweld.inputs.sets import Families, check_units, columns_of, families_by_set, local_models, stack_of
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.kinds.kind import Kind
-from modelweld.kinds.site_effects import correct_sites, estimate_effects
+from modelweld.kinds.rescaling import correct_sites
+from modelweld.kinds.site_effects import estimate_effects
 from modelweld.time.matcher import match_in_time
 
 
@@ -40,7 +42,7 @@ class Job:
     families: Families
     plan: Plan
     rng: np.random.Generator
-    kind: Kind | None = None
+    kind: Kind = field(default_factory=Kind)
     sent: Sequence[LocalModel] = ()
     matchings: dict[str, Matching] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
@@ -48,9 +50,6 @@ class Job:
     def say(self, *reasons: str) -> Job:
         """The job with something more that users are told."""
         return replace(self, reasons=(*self.reasons, *reasons)) if reasons else self
-
-
-Stage = Callable[[Job], Job]
 
 
 def align(job: Job) -> Job:
@@ -66,7 +65,7 @@ def align(job: Job) -> Job:
 
 def choose(job: Job) -> Job:
     """Families and plan that suit the kind, where nobody asked for others."""
-    kind, plan = _kind(job), job.plan
+    kind, plan = job.kind, job.plan
     if job.families is None:
         sites = kind.weigh(job.sites)
         once = plan.splits == "auto" and kind.holds_atoms_once(sites)
@@ -82,9 +81,10 @@ def compare_columns(job: Job) -> Job:
     """Sites that have columns in another order are named; and it is said if all standardised their rows."""
     if _has_times(job):  # a group that comes later is no other order
         return job
-    names, totals = job.sites[0].coordinates.get("feature"), [_kind(job).totals(model) for model in job.sites]
+    names, totals = job.sites[0].coordinates.get("feature"), [job.kind.totals(model) for model in job.sites]
     job = job.say(*name_standardised(totals)) if job.plan.looks_for_effects else job
-    return without_effects(job, name_swapped(totals, names, job.names))
+    misfit, _ = find_misfits([t for t in totals if t is not None])
+    return without_effects(job, name_swapped(totals, names, job.names)) if misfit else job
 
 
 def without_effects(job: Job, swapped: Sequence[str]) -> Job:
@@ -94,7 +94,7 @@ def without_effects(job: Job, swapped: Sequence[str]) -> Job:
 
 def match_models(job: Job) -> Job:
     """Sets matched with the families that suit the kind; again where sites differ by offsets or scales, corrected."""
-    kind, matched = _kind(job), match_sets(choose(job))
+    kind, matched = job.kind, match_sets(choose(job))
 
     def family_of(sites: Sequence[LocalModel]) -> Family:
         chosen = choose(replace(job, sites=sites))
@@ -138,9 +138,4 @@ def _has_times(job: Job) -> bool:
     return any(model.time is not None for model in job.sites)
 
 
-def _kind(job: Job) -> Kind:
-    assert job.kind is not None
-    return job.kind
-
-
-MODEL_STAGES: tuple[Stage, ...] = (align, compare_columns, match_models, clip_widths)
+MODEL_STAGES: tuple[Callable[[Job], Job], ...] = (align, compare_columns, match_models, clip_widths)

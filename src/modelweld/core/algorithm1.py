@@ -166,6 +166,20 @@ def best_run(
     return board, progress
 
 
+def is_same_partition(labels: Index, others: Index) -> bool:
+    """Whether two numberings say the same of which values belong together.
+
+    Examples
+    --------
+    >>> one = np.array([0, 1, 0])
+    >>> is_same_partition(one, np.array([5, 2, 5])), is_same_partition(one, np.array([0, 0, 0]))
+    (True, False)
+    """
+    there, back = np.zeros(labels.max(initial=0) + 1, np.int64), np.zeros(others.max(initial=0) + 1, np.int64)
+    there[labels], back[others] = others, labels
+    return bool((there[labels] == others).all() and (back[others] == labels).all())
+
+
 def best_assignment(scores: Array, surcharge: Array, most_new: int) -> Index:
     """Column of each row of `scores` (L, K), at most one row per column, or NEW.
 

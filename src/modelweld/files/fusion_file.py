@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.family import Family, condition_on, find_misfit, log_predictive, sum_by_atom
-from modelweld.core.matching import Matching, SiteEffects
+from modelweld.core.matching import Matching
 from modelweld.core.prior import Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of
 from modelweld.errors import InputError
@@ -30,6 +30,7 @@ from modelweld.families import FAMILIES as FAMILIES
 from modelweld.files.limits import AGAIN
 from modelweld.files.manifest import FUSION, Ledger, as_text, describe, rebuild
 from modelweld.files.tensors import Entry, Number, Spelt, Tensor, Tensors, save_as, storable
+from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.local_model import LocalModel, check_finite

@@ -33,7 +33,7 @@ import numpy as np
 from modelweld.core.values import Array, Index, Key
 from modelweld.errors import Finding, InputError, NamesWarning
 from modelweld.families import Counts, Family, Gaussian, Rates, Scatter
-from modelweld.fit.screening.swapped_columns import Totals, total_components
+from modelweld.fit.screening.totals import Totals, total_components
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import mixture_components
 from modelweld.kinds.fused_parts import Transitions, check_counted, common_facts, concatenate

@@ -9,11 +9,12 @@ import numpy as np
 
 from modelweld.core.values import Array
 from modelweld.errors import Finding, InputError
-from modelweld.fit.screening.swapped_columns import Totals, total_values
+from modelweld.fit.screening.totals import Totals, total_values
 from modelweld.inputs.feature_names import spell_lacking
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import check_models
 from modelweld.kinds.layout import Layout
+from modelweld.kinds.rescaling import rescale_arrays
 
 if TYPE_CHECKING:
     from modelweld.core.family import Family
@@ -127,17 +128,7 @@ class Kind:
         """The model of x = scale * y + offset, given that of y: places with their standard errors, and widths."""
         if not self.has_places(model):
             raise InputError(f"scalers before a {self.name} cannot be undone; fit it without them.")
-        arrays, variance = dict(model.arrays), dict(model.variance)
-        for name, values in model.arrays.items():
-            if name.endswith("covariances"):
-                arrays[name] = np.asarray(values) * scale[:, None] * scale
-            elif name.endswith("variances"):
-                arrays[name] = np.asarray(values) * scale**2
-            elif name.endswith("means") or (not self.name and name not in model.auxiliary):
-                arrays[name] = np.asarray(values) * scale + offset
-                if name in variance:
-                    variance[name] = np.asarray(variance[name]) * scale**2
-        return model.with_(arrays=arrays, variance=variance)
+        return rescale_arrays(model, scale, offset, plain=not self.name)
 
     def totals(self, model: LocalModel) -> Totals | None:
         """Mean and deviation of all points of a site, which other units and orders change; None: not known."""

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from modelweld.core.values import Array, Key
 from modelweld.errors import Finding
 from modelweld.families import Family, Gaussian
-from modelweld.fit.screening.swapped_columns import Totals, total_components
+from modelweld.fit.screening.totals import Totals, total_components
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.fused_parts import Ellipses, common_facts
 from modelweld.kinds.kind import Facts, Kind, lay_out

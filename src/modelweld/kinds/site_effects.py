@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from modelweld.core.match import Plan
-from modelweld.core.matching import Matching, SiteEffects
-from modelweld.core.values import Array, group_of_values, offsets_of
+from modelweld.core.matching import Matching
+from modelweld.core.values import Array
 from modelweld.families import Family, Gaussian
 from modelweld.families.fading import Moving
+from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.first_look import find_site_effects
-from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE
-from modelweld.fit.static_matcher import match
+from modelweld.fit.effects.within_times import compare_within_times
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import stack_of
 from modelweld.kinds.kind import Kind
+from modelweld.kinds.rescaling import correct_sites
 
 
 def estimate_effects(
@@ -49,25 +50,6 @@ def estimate_effects(
         found = family_of(sites)
         return found.still() if isinstance(found, Moving) else found
 
-    if times is None:
-        return find_site_effects(stack, matching, plan, in_units, totals)
-    found = np.zeros((2, len(models), stack.values.shape[1]))
-    moments, number = np.unique(times, return_counts=True)
-    for moment in moments[number >= FEWEST_SITES_TO_COMPARE]:
-        at = np.flatnonzero(times == moment)
-        rows = np.flatnonzero(np.isin(group_of_values(stack.offsets), at))
-        part = stack.take(rows, offsets_of(stack.sizes[at]))
-        alone = match({key: (part, in_units(None))}, [str(j) for j in at], plan, np.random.default_rng(0))
-        effects = find_site_effects(part, alone, plan, in_units, totals and [totals[j] for j in at])
-        if effects is not None:
-            found[:, at] = effects
-    return SiteEffects(*found) if found.any() else None
-
-
-def correct_sites(models: Sequence[LocalModel], effects: SiteEffects, kind: Kind) -> list[LocalModel]:
-    """The models as if sites did not differ."""
-    differ = (effects.offset != 0).any(1) | (effects.log_scale != 0).any(1)
-    return [
-        kind.rescale(model, np.exp(-effects.log_scale[j]), -effects.offset[j]) if differ[j] else model
-        for j, model in enumerate(models)
-    ]
+    if times is not None:
+        return compare_within_times(stack, times, plan, in_units, totals)
+    return find_site_effects(stack, matching, plan, in_units, totals)

@@ -12,10 +12,11 @@ import numpy as np
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, Signless, is_signless
-from modelweld.core.matching import Matching, SiteEffects, by_count, ranks
+from modelweld.core.matching import Matching, by_count, ranks
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrange, group_of_values
 from modelweld.errors import SHOWN, InputError
+from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.search.parts import Parts
 from modelweld.inputs.clock import Time
 from modelweld.inputs.local_model import LocalModel

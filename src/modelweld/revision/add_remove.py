@@ -19,20 +19,23 @@ import numpy as np
 from modelweld.core.algorithm1 import NEW
 from modelweld.core.family import has_places
 from modelweld.core.match import Plan, through
-from modelweld.core.matching import Matching, SiteEffects
+from modelweld.core.matching import Matching
 from modelweld.core.values import Index, SetValues
 from modelweld.errors import InputError, announce
+from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.first_look import find_site_effects
 from modelweld.fit.effects.words import describe_effects
 from modelweld.fit.refit import refit
-from modelweld.fit.screening.swapped_columns import name_swapped, total_stack
+from modelweld.fit.screening.swapped_columns import name_swapped
+from modelweld.fit.screening.totals import total_stack
 from modelweld.fit.static_matcher import screens_of, values_of
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import times_of
 from modelweld.inputs.sets import columns_of, stack_of
 from modelweld.inputs.stacks import stack_arrays
 from modelweld.kinds import align_again, kind_of
-from modelweld.kinds.site_effects import correct_sites, estimate_effects
+from modelweld.kinds.rescaling import correct_sites
+from modelweld.kinds.site_effects import estimate_effects
 from modelweld.libraries.reading import read_site
 from modelweld.results.fit_result import FitResult
 from modelweld.time.matcher import refit_in_time

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, Run, alternate
+from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, Run, alternate, is_same_partition
 from modelweld.core.family import find_starts, with_fields
 from modelweld.core.match import MOST_SWEEPS, Parts, Plan, through
 from modelweld.core.matching import Matching, make_matching
@@ -29,7 +29,6 @@ from modelweld.families import Drift, Family
 from modelweld.families.fading import Moving, moving
 from modelweld.families.math import start
 from modelweld.fit.priors.birth_death import BirthDeath
-from modelweld.fit.search.dissolution import is_same_partition
 from modelweld.fit.static_matcher import check, limits_met, screens_of
 from modelweld.progress import report_progress
 from modelweld.time.timeline import Timeline

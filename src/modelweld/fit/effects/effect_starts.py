@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from modelweld.core.family import sum_by_atom
-from modelweld.core.matching import SiteEffects
 from modelweld.core.values import Array, Stack, group_of_values
 from modelweld.families.math.start import evenly
+from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.equations import lower_medians
 from modelweld.fit.screening.distances import middle
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
+import scipy
 
-from modelweld.core.matching import SiteEffects
 from modelweld.core.values import Array, Flags
+from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.slopes import Slopes
 
 MOST_ROUNDS = 12
@@ -37,6 +38,17 @@ class Design(Slopes):
         result[:, j + J, j] += self.own[1]
         result[:, j + J, j + J] += self.own[2] + self.number + self.of_widths
         return result
+
+    def log_prior(self, at: SiteEffects) -> float:
+        """Of effects, with the Jacobian of scales."""
+        e = at.coefficients
+        on = e != 0
+        value = -(e**2 / (2 * self.slab(e)) + self.price(e))[on].sum() - (self.number * at.log_scale.T).sum()
+        value -= 0.5 * self.of_widths * ((self.widths - at.log_scale.T) ** 2).sum()
+        for kind in (on[:, : self.J], on[:, self.J :]):
+            number = min(int(kind.sum()), kind.size // 2)  # effects are never taken for the rule
+            value += scipy.special.betaln(number + 1, kind.size - number + 1) + np.log(kind.size + 1)
+        return float(value)
 
     def proposals(self, at: SiteEffects, scaled: bool) -> Iterator[Array]:
         """Effects (D, 2 J) as they are; and all of them free, the median site's taken off."""

@@ -1,7 +1,7 @@
 """Site effects, a first look: other units, told by means and deviations; and whether other effects may be there.
 
 Where every site shares half of its values, sites hang together and no offset or scale gains much at these labels, there
-is nothing to find. Most sites are such, and a call then enters `units`, this file and `slopes` alone: not the search.
+is nothing to find. Most sites are such, and a call then enters this file and `slopes` alone: not the search.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import scipy
 from modelweld.core.board import Board
 from modelweld.core.family import Family
 from modelweld.core.match import Plan
-from modelweld.core.matching import Matching, SiteEffects
+from modelweld.core.matching import Matching
 from modelweld.core.values import Index, Stack, group_of_values, offsets_of
 from modelweld.families.real_values import Gaussian
+from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.search import search_effects
 from modelweld.fit.effects.slopes import FEWEST_SCALED, FEWEST_SHIFTED, Slopes, allow, count_shared, is_spread_out
-from modelweld.fit.effects.units import find_units
-from modelweld.fit.screening.swapped_columns import Totals, total_stack
+from modelweld.fit.screening.totals import Totals, find_units, total_stack
 
 CLEAR_GAIN, BY_CHANCE = 6.0, (2.0, 0.1)
 """Nats beyond its price that one effect gains if it is there; and that all gain by chance, with those for each site and

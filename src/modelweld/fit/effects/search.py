@@ -24,7 +24,7 @@ import numpy as np
 from modelweld.core.board import Board
 from modelweld.core.family import Family, with_fields
 from modelweld.core.match import Plan
-from modelweld.core.matching import Matching, SiteEffects
+from modelweld.core.matching import Matching
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import (
     Array,
@@ -38,11 +38,12 @@ from modelweld.core.values import (
 )
 from modelweld.errors import ModelweldWarning
 from modelweld.families.real_values import Gaussian
+from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.effect_starts import log_deviations, site_means, starts_by_totals, starts_by_votes, totals_of
 from modelweld.fit.effects.equations import Design
 from modelweld.fit.effects.slopes import FEWEST_SHIFTED, allow, count_shared
 from modelweld.fit.screening.distances import middle
-from modelweld.fit.screening.swapped_columns import Totals
+from modelweld.fit.screening.totals import Totals
 from modelweld.fit.search.starts import run
 
 EVIDENT = 10.0

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy
 
 from modelweld.core.board import Board
 from modelweld.core.family import sum_by_atom
 from modelweld.core.gaussian import parts
-from modelweld.core.matching import SiteEffects
 from modelweld.core.values import Array, Flags, Index, Stack
+from modelweld.fit.effects.corrections import SiteEffects
 
 FEWEST_SHIFTED, FEWEST_SCALED = 3, 4
 """Values of a site from which an offset, or a scale, is looked for: two always agree about something."""
@@ -97,17 +96,6 @@ class Slopes:
     def price(self, e: Array) -> Array:
         """What each effect costs if it is not zero (D, 2 J)."""
         return np.asarray(0.5 * np.log1p(self.slab(e) * self.curvature))
-
-    def log_prior(self, at: SiteEffects) -> float:
-        """Of effects, with the Jacobian of scales."""
-        e = at.coefficients
-        on = e != 0
-        value = -(e**2 / (2 * self.slab(e)) + self.price(e))[on].sum() - (self.number * at.log_scale.T).sum()
-        value -= 0.5 * self.of_widths * ((self.widths - at.log_scale.T) ** 2).sum()
-        for kind in (on[:, : self.J], on[:, self.J :]):
-            number = min(int(kind.sum()), kind.size // 2)  # effects are never taken for the rule
-            value += scipy.special.betaln(number + 1, kind.size - number + 1) + np.log(kind.size + 1)
-        return float(value)
 
     def gains(self, e: Array, slope: Array | None = None) -> Array:
         """What an offset, a scale or both of a site gain over none, beyond their price (3, D, J).

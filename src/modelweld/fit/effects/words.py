@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.core.matching import SiteEffects
 from modelweld.errors import Finding, SiteEffectWarning
-from modelweld.fit.effects.units import FAHRENHEIT, UNITS
-from modelweld.fit.screening.swapped_columns import Totals
+from modelweld.fit.effects.corrections import SiteEffects
+from modelweld.fit.screening.unit_table import FAHRENHEIT, UNITS
 
 NEAR = 1.1
 """Factor within which a scale is one of those."""
@@ -66,26 +65,6 @@ def list_effects(effects: SiteEffects, sites: Sequence[str], features: Sequence[
         SiteEffect(sites[j], features[d], float(scale[j, d]), float(scale[j, d] * effects.offset[j, d]))
         for j, d in np.argwhere((effects.offset != 0) | (effects.log_scale != 0)).tolist()
     ]
-
-
-STANDARDISED = 0.1
-"""Of the standard error that a mean and a deviation would have by chance, within which they are 0 and 1 by design."""
-
-
-def name_standardised(totals: Sequence[Totals | None]) -> list[Finding]:
-    """What users are told if all rows were standardised at their own sites: means are 0 and deviations 1 everywhere."""
-    known = [t for t in totals if t is not None]
-    if len(known) < max(len(totals), 2) or not all(
-        (np.abs(t.mean) < STANDARDISED * t.points**-0.5).all()
-        and (np.abs(t.deviation - 1) < STANDARDISED * t.points**-0.5 + 1 / t.points).all()
-        for t in known
-    ):
-        return []
-    text = (
-        "rows were standardised at every site by its own means and deviations, so that sites have no scale in common. "
-        "Put the scaler into what is sent, as make_pipeline(StandardScaler(), GaussianMixture()): then it is undone."
-    )
-    return [Finding(text, SiteEffectWarning)]
 
 
 CORRECTED = (

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from modelweld.core.algorithm1 import SMALLEST_RISE, Run, alternate
+from modelweld.core.algorithm1 import SMALLEST_RISE, Run, alternate, is_same_partition
 from modelweld.core.match import MOST_SWEEPS
 from modelweld.core.values import Index
 from modelweld.fit.engines.sweep_engines import Movable
@@ -52,20 +52,6 @@ def dissolve(
                 continue
         board.restore(before)
     return Run(history, changes, converged, cut_short=progress.cut_short or rises == MOST_SWEEPS)
-
-
-def is_same_partition(labels: Index, others: Index) -> bool:
-    """Whether two numberings say the same of which values belong together.
-
-    Examples
-    --------
-    >>> one = np.array([0, 1, 0])
-    >>> is_same_partition(one, np.array([5, 2, 5])), is_same_partition(one, np.array([0, 0, 0]))
-    (True, False)
-    """
-    there, back = np.zeros(labels.max(initial=0) + 1, np.int64), np.zeros(others.max(initial=0) + 1, np.int64)
-    there[labels], back[others] = others, labels
-    return bool((there[labels] == others).all() and (back[others] == labels).all())
 
 
 def _is_at(board: Movable, labels: Index) -> bool:

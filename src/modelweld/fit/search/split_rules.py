@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.core.algorithm1 import Run
+from modelweld.core.algorithm1 import Run, is_same_partition
 from modelweld.core.board import Board
 from modelweld.core.matching import Matching
 from modelweld.core.prior import Fragments
@@ -20,7 +20,6 @@ from modelweld.core.tally import Tally
 from modelweld.core.values import Index, Stack, arrange, group_of_values
 from modelweld.errors import Finding, OversplitWarning
 from modelweld.fit.engines.sweep_engines import Movable
-from modelweld.fit.search.dissolution import is_same_partition
 from modelweld.fit.search.moves import LARGEST_TABLE, Effort, Pairs, search_from
 
 OVERSPLIT, FEWEST_SECOND = 1.5, 4

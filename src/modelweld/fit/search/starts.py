@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.core.algorithm1 import CLEAR, AnyBoard, Run
+from modelweld.core.algorithm1 import CLEAR, AnyBoard, Run, is_same_partition
 from modelweld.core.board import Board
 from modelweld.core.family import find_starts
 from modelweld.core.match import Plan, side_by_side
@@ -18,7 +18,7 @@ from modelweld.core.values import Index, Stack
 from modelweld.families import Family
 from modelweld.fit.engines.choice import engine_for
 from modelweld.fit.engines.sweep_engines import Compiled, Engine, Movable
-from modelweld.fit.search.dissolution import PATIENCE, is_same_partition
+from modelweld.fit.search.dissolution import PATIENCE
 from modelweld.fit.search.moves import LARGEST_TABLE, Effort, merge, search_from
 from modelweld.fit.search.split_rules import prefer_fragments
 from modelweld.progress import report_progress

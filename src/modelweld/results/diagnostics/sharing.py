@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.family import Family
-from modelweld.core.matching import SiteEffects
 from modelweld.core.values import Array, Index, Stack, blocks, canonical_order, group_of_values, offsets_of
 from modelweld.families.capabilities import embed_values
+from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.results.diagnostics.pair_scan import Places, embed, place, scan_aligned, scan_pairs, untie
 
 if TYPE_CHECKING:
