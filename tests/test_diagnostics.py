@@ -1,5 +1,7 @@
 """Diagnostics after the fit: every number is a refit without the site, and bad sites are named."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -39,7 +41,7 @@ def rich(seed=0):
 
 
 def board_at(fusion, labels):
-    board = fusion._fit.board(next(iter(fusion.matchings))).copy()
+    board = copy(fusion._fit.board(next(iter(fusion.matchings))))
     board.restore((labels.copy(), *board.state()[1:]))
     return board
 
@@ -98,7 +100,7 @@ def test_influence_is_the_move_in_a_refit_without_the_site(fit, seed):
 def test_scores_are_predictive_densities_given_the_others(fit, seed):
     fusion = FITS[fit](seed)
     labels, offsets = fusion.matching.stacked_labels, fusion.matching.offsets
-    board = fusion._fit.board(next(iter(fusion.matchings))).copy()
+    board = copy(fusion._fit.board(next(iter(fusion.matchings))))
     for j, found in enumerate(diagnose(fusion)):
         total, unshared = 0.0, 0
         for row in range(offsets[j], offsets[j + 1]):

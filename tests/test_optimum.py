@@ -9,6 +9,7 @@ import pytest
 import modelweld
 from cases import collected
 from modelweld import BetaBernoulli, InputError, LocalModel
+from modelweld.core.beta_bernoulli import LOG_ALPHA_BOUNDS
 from modelweld.core.board import Board
 from modelweld.core.values import offsets_of
 from modelweld.families.capabilities import name_hyperparameters
@@ -26,6 +27,9 @@ CASES = collected()
 
 STEPS = (0.01, 0.05, 0.5)
 """Shares of a number by which it is moved, either way."""
+
+BOUNDS = {"delta": (0.0, 1.0), "alpha": tuple(np.exp(LOG_ALPHA_BOUNDS))}
+"""Between which a number is learned."""
 
 NATS = 1e-3
 """By how much the objective may rise."""
@@ -77,7 +81,10 @@ def numbers_moved(of):
     """A prior, or a law of fragments, with one of its numbers elsewhere, where that may be."""
     for name in [f.name for f in fields(of) if isinstance(getattr(of, f.name), float)] if is_dataclass(of) else []:
         for there in moved(getattr(of, name)):
+            low, high = BOUNDS.get(name, (0.0, np.inf))
             with suppress(InputError):
+                if not low < there < high:
+                    continue
                 yield name, replace(of, **{name: float(there)})
 
 

@@ -37,9 +37,9 @@ def fusion():
 
 def test_a_price_is_the_divergence():
     """Of two Gaussians it has a closed form; one component has all points, so that drawing does no harm."""
-    one = mixture([[0.0], [9.0]], [[1.0], [1.0]], [100.0, 0.0], counted=True)
+    one = mixture([[5.0], [9.0]], [[1.0], [1.0]], [100.0, 0.0], counted=True)
     by = gauge(fuse([one, one], screens=["outliers"])._fit)
-    other = np.array([[1.0]]), np.array([[4.0]]), np.ones(1)
+    other = np.array([[6.0]]), np.array([[4.0]]), np.ones(1)
     assert by.price(other) == pytest.approx(0.5 * (1 / 4 + 1 / 4 - 1 + np.log(4)), abs=1e-9)
 
 

@@ -37,8 +37,8 @@ def starts_by_totals(stack: Stack, mean: Array, deviation: Array) -> Iterator[Si
 
 
 def log_deviations(mean: Array, deviation: Array) -> Array:
-    """Of sites (J, D), beside the median site's; what is missing (NaN) is as there."""
-    known = np.where(np.isfinite(mean) & np.isfinite(deviation), deviation, np.nan)
+    """Of sites (J, D), beside the median site's; what is missing (NaN) or constant is as there."""
+    known = np.where(np.isfinite(mean) & np.isfinite(deviation) & (deviation > 0), deviation, np.nan)
     known = np.where(np.isnan(known), np.nan_to_num(middle(known), nan=1.0), known)
     return np.asarray(np.log(known / lower_medians(known.T)))
 
