@@ -55,11 +55,11 @@ def cells(seed: int, strength: float) -> Row:
     found["fuse, site effects off"] = spread(drawn.labels, modelweld.fuse(sent, site_effects=False))
     found["Hungarian to the first donor"] = scenes.assign_to_first(drawn.sites)
     pooled = np.concatenate([X for X, _ in drawn.sites])
-    found["k-means of pooled cells, told K"] = KMeans(scenes.TYPES, n_init=5, random_state=0).fit_predict(pooled)
+    found["k-means of pooled cells, given K"] = KMeans(scenes.TYPES, n_init=5, random_state=0).fit_predict(pooled)
     if find_spec("harmonypy"):
         corrected = scenes.harmonise(pooled, np.repeat(np.arange(len(drawn.sites)), [len(X) for X, _ in drawn.sites]))
         told = KMeans(scenes.TYPES, n_init=5, random_state=0)
-        found["Harmony of pooled cells, k-means told K"] = told.fit_predict(corrected)
+        found["Harmony of pooled cells, k-means given K"] = told.fit_predict(corrected)
     return {name: adjusted_rand(labels, drawn.truth) for name, labels in found.items()}
 
 
@@ -182,7 +182,7 @@ def measure(args: argparse.Namespace) -> dict[str, list[Row]]:
         "cells, mild batches": lambda: [cells(seed, 0.3) for seed in seeds],
         "cells, strong batches": lambda: [cells(seed, 1.0) for seed in seeds],
         "kmeans, K unknown": lambda: [kmeans(seed, False) for seed in seeds],
-        "kmeans, K told": lambda: [kmeans(seed, True) for seed in seeds],
+        "kmeans, K given": lambda: [kmeans(seed, True) for seed in seeds],
         "NMF": lambda: [parts(seed, "NMF") for seed in seeds[: args.seeds // 2 or 1]],
         "LDA": lambda: [parts(seed, "LDA") for seed in seeds[: args.seeds // 4 or 1]],
     }
