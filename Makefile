@@ -154,4 +154,4 @@ $(VENV)/.hmm: pyproject.toml | $(BIN)/python
 test-light: chromium
 
 chromium:
-	command -v chromium chromedriver || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium chromium-driver)
+	(command -v chromium && command -v chromedriver) || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium chromium-driver)
