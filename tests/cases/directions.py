@@ -167,10 +167,9 @@ class OwnCase(DirectionsCase):
         return logsumexp(self.by_node(drawn)[0], b=self.grid[1]) - signs
 
     def merit(self, theta, drawn):
-        if id(drawn) not in EXPECTED:  # it takes a while, and is asked for again and again
-            EXPECTED.clear()
-            EXPECTED[id(drawn)] = self.expected(drawn)
-        cosine = float(theta @ EXPECTED[id(drawn)])
+        if EXPECTED.get("of") is not drawn:  # it takes a while, and is asked for again and again
+            EXPECTED.update(of=drawn, expected=self.expected(drawn))
+        cosine = float(theta @ EXPECTED["expected"])
         return abs(cosine) if self.family.axial else cosine
 
     def expected(self, drawn):
