@@ -138,10 +138,11 @@ def find_misfits(totals: Sequence[Totals]) -> tuple[dict[int, Array], float]:
         M, log_S = middle(m[others]), middle(log_s[others])
         of_mean = _square_deviation(m[others] - M) / np.exp(2 * log_S) + anyway + chance[j, 0]
         of_deviation = _square_deviation(log_s[others] - log_S) + anyway + chance[j, 1]
-        off = (m[:, None] - M[:, None]) ** 2 / (np.exp(2 * log_S) * of_mean)[:, None]
-        every = off + (log_s[:, None] - log_S[:, None]) ** 2 / of_deviation[:, None]  # (J, D, D)
-        if np.sort(np.nan_to_num(np.diagonal(every[j])))[-2:].mean() > price:
-            suspects[j] = every
+        scale = np.exp(2 * log_S) * of_mean
+        own = (m[j] - M) ** 2 / scale + (log_s[j] - log_S) ** 2 / of_deviation
+        if np.sort(np.nan_to_num(own))[-2:].mean() > price:
+            off = (m[:, None] - M[:, None]) ** 2 / scale[:, None]
+            suspects[j] = off + (log_s[:, None] - log_S[:, None]) ** 2 / of_deviation[:, None]  # (J, D, D)
     return suspects, price
 
 
