@@ -11,6 +11,7 @@ from modelweld.core.family import sum_by_atom
 from modelweld.core.gaussian import parts
 from modelweld.core.values import Array, Flags, Index, Stack
 from modelweld.fit.effects.corrections import SiteEffects
+from modelweld.fit.screening.distances import middle, sites_by_size
 
 FEWEST_SHIFTED, FEWEST_SCALED = 3, 4
 """Values of a site from which an offset, or a scale, is looked for: two always agree about something."""
@@ -28,12 +29,13 @@ WIDE_SCALES = 0.25
 
 def is_spread_out(stack: Stack) -> Flags:
     """Features (D,) in which most values of most sites differ; of those that are mostly zero nothing is told."""
+    tiny, sites = np.finfo(float).tiny, sites_by_size(stack.values, stack.offsets)
     ratios = [
-        np.median(np.abs(own - np.median(own, axis=0)), axis=0) / np.maximum(own.std(axis=0), np.finfo(float).tiny)
-        for own in np.split(stack.values, stack.offsets[1:-1])
+        middle(np.abs(own - middle(own))) / np.maximum(own.std(axis=0), tiny)
+        for _, own in sites
         if len(own) >= FEWEST_SHIFTED
     ]
-    return np.asarray(np.median(ratios, axis=0) > LEAST_SPREAD)
+    return np.asarray(middle(np.concatenate(ratios)) > LEAST_SPREAD)
 
 
 def allow(stack: Stack, unlike: Sequence[int] = ()) -> Flags:

@@ -56,6 +56,14 @@ def blocks_of_sites(stack: Stack) -> Iterator[tuple[slice, Index]]:
         first = last
 
 
+def sites_by_size(values: Array, offsets: Index) -> Iterator[tuple[Index, Array]]:
+    """Sites of one size after the other, and their values (L, sites, D)."""
+    sizes = np.diff(offsets)
+    for L in np.unique(sizes):
+        sites = np.flatnonzero(sizes == L)
+        yield sites, values[offsets[sites] + np.arange(L)[:, None]]
+
+
 def site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array:
     """Means over each site's seen entries of some quantity, (sites that have values, D); NaN where none is seen."""
     means = []

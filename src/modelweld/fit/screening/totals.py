@@ -23,7 +23,7 @@ import numpy as np
 from modelweld.core.values import Array, Flags, Stack
 from modelweld.errors import Finding, SiteEffectWarning
 from modelweld.fit.effects.corrections import SiteEffects
-from modelweld.fit.screening.distances import MAD_TO_DEVIATION, middle
+from modelweld.fit.screening.distances import MAD_TO_DEVIATION, middle, sites_by_size
 from modelweld.fit.screening.unit_table import FACTORS, OFFSETS
 
 BY_THEMSELVES = 0.3
@@ -107,19 +107,36 @@ def total_values(values: Array, seen: Flags | None = None) -> Totals | None:
     """
     if len(values) < FEWEST_VALUES or values.ndim != 2:
         return None
-    known = values if seen is None or seen.all() else np.where(seen, values, np.nan)
-    mean = middle(known)
+    mean, square = _medians(values if seen is None or seen.all() else np.where(seen, values, np.nan))
     worth = len(values) / OF_MEDIANS
-    return Totals(mean, MAD_TO_DEVIATION * middle(np.abs(known - mean)), worth, worth)
+    return Totals(mean, np.sqrt(square), worth, worth)
 
 
 def total_stack(stack: Stack) -> list[Totals | None]:
     """Of plain values, site by site; of too many sites none."""
     if len(stack.sizes) > MOST_SITES or stack.values.shape[1] < 2:
         return []
-    seen = None if stack.weight is None else stack.seen
-    edges = zip(stack.offsets[:-1], stack.offsets[1:], strict=True)
-    return [total_values(stack.values[a:b], None if seen is None else seen[a:b]) for a, b in edges]
+    found: list[Totals | None] = [None] * len(stack.sizes)
+    for sites, own in sites_by_size(stack.where_seen(np.nan), stack.offsets):
+        if len(own) >= FEWEST_VALUES:
+            worth = len(own) / OF_MEDIANS
+            for j, mean, square in zip(sites, *_medians(own), strict=True):
+                found[j] = Totals(mean, np.sqrt(square), worth, worth)
+    return found
+
+
+def _medians(x: Array) -> tuple[Array, Array]:
+    """Median over the first axis, and the robust variance about it."""
+    mean = middle(x)
+    return mean, np.asarray((MAD_TO_DEVIATION * middle(np.abs(x - mean))) ** 2)
+
+
+def _medians_of_others(x: Array) -> tuple[Array, Array]:
+    """`_medians` of the others of each site (J, D); where sites are many, of all."""
+    J = np.arange(len(x))
+    others = x[:, None] if len(x) > LEFT_OUT else x[np.stack([np.delete(J, j) for j in J], axis=1)]
+    mean, square = (np.broadcast_to(found, x.shape) for found in _medians(others))
+    return mean, square
 
 
 def find_misfits(totals: Sequence[Totals]) -> tuple[dict[int, Array], float]:
@@ -132,22 +149,17 @@ def find_misfits(totals: Sequence[Totals]) -> tuple[dict[int, Array], float]:
     usable = np.isfinite(m) & (s > np.finfo(float).eps * np.abs(m))
     m, log_s = np.where(usable, m, np.nan), np.log(np.where(usable, s, np.nan))
     chance = 1 / np.maximum(np.array([(t.points, t.parts) for t in totals]) - (0, 1), 1.0)
-    anyway, price, suspects = BY_THEMSELVES**2 * (1 + 1 / (J - 1)), PRICE + float(np.log(J * D)), dict[int, Array]()
-    for j in range(J):
-        others = np.delete(np.arange(J), j)
-        M, log_S = middle(m[others]), middle(log_s[others])
-        of_mean = _square_deviation(m[others] - M) / np.exp(2 * log_S) + anyway + chance[j, 0]
-        of_deviation = _square_deviation(log_s[others] - log_S) + anyway + chance[j, 1]
-        scale = np.exp(2 * log_S) * of_mean
-        own = (m[j] - M) ** 2 / scale + (log_s[j] - log_S) ** 2 / of_deviation
-        if np.sort(np.nan_to_num(own))[-2:].mean() > price:
-            off = (m[:, None] - M[:, None]) ** 2 / scale[:, None]
-            suspects[j] = off + (log_s[:, None] - log_S[:, None]) ** 2 / of_deviation[:, None]  # (J, D, D)
-    return suspects, price
+    anyway, price = BY_THEMSELVES**2 * (1 + 1 / (J - 1)), PRICE + float(np.log(J * D))
+    (M, v_m), (log_S, v_s) = _medians_of_others(m), _medians_of_others(log_s)
+    v_m, v_s = v_m + np.exp(2 * log_S) * (anyway + chance[:, :1]), v_s + anyway + chance[:, 1:]
+    own = (m - M) ** 2 / v_m + (log_s - log_S) ** 2 / v_s
 
+    def misfit(j: int) -> Array:
+        off = (m[:, None] - M[j][:, None]) ** 2 / v_m[j][:, None]
+        return np.asarray(off + (log_s[:, None] - log_S[j][:, None]) ** 2 / v_s[j][:, None])
 
-def _square_deviation(off: Array) -> Array:
-    return np.asarray((MAD_TO_DEVIATION * middle(np.abs(off))) ** 2)
+    suspects = np.flatnonzero(np.sort(np.nan_to_num(own))[:, -2:].mean(1) > price)
+    return {j: misfit(j) for j in suspects.tolist()}, price
 
 
 def find_units(
@@ -187,12 +199,8 @@ def find_units(
 
 def _gains(m: Array, s: Array, chance: Array, plain: bool) -> Array:
     """By how much more than enough each unit explains each feature of each site (U, J, D)."""
-    J, everybody = len(m), np.arange(len(m))
-    others = [everybody] * J if J > LEFT_OUT else [np.delete(everybody, j) for j in everybody]
-    own_m, own_s = (x[np.stack(others, axis=1)] for x in (m, np.log(s)))
-    M, log_S = middle(own_m), middle(own_s)
-    v_m, v_s = ((MAD_TO_DEVIATION * middle(np.abs(x - y))) ** 2 for x, y in ((own_m, M), (own_s, log_S)))
-    few, S = 1 + 1 / (J - 1), np.exp(log_S)
+    (M, v_m), (log_S, v_s) = _medians_of_others(m), _medians_of_others(np.log(s))
+    few, S = 1 + 1 / (len(m) - 1), np.exp(log_S)
     by_nature = (LARGER_BY_NATURE / np.maximum(np.abs(M / S), 1.0)) ** 2 + v_s / 2
     v_m = v_m / S**2 + BY_THEMSELVES**2 * few + chance[:, :1]
     v_s = v_s + BY_THEMSELVES**2 * few + chance[:, 1:]
