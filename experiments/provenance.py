@@ -1,18 +1,24 @@
-"""Where a record comes from: commit, date, versions and settings, in one key of every JSON file of figures.
+"""Where a record comes from: commit, date, versions, settings and code, in one key of every JSON file of figures.
 
-python experiments/provenance.py             # which records do not say where they come from
-python experiments/provenance.py --fill      # take it from the history of the file, and say that it was so
+The code is that of the modules of the library that a study had loaded: their names and one hash of what they say, words
+(docstrings, comments) left out. A test turns red where it is no longer the code of today: the study is to be run again,
+or is exempt with a reason.
+
+python experiments/provenance.py             # which records do not say where they come from, or are of other code
 """
 
 from __future__ import annotations
 
-import argparse
+import ast
 import json
 import platform
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,27 +30,86 @@ NOT_INSTALLED = "not installed"
 NO_RECORDS = ("expected.json",)
 """Files of figures to compare with, taken from a record that lies beside them."""
 
-UNKNOWN = {"not recorded": "the run did not say; the study's README does, as far as it is known"}
-
 SAID = ("seeds", "seed", "first_seed", "draws", "cases", "catalogue", "quick", "what", "data")
-"""Settings that some records have under names of their own."""
+"""Settings that records of `study.write_record` and of the benchmarks have under names of their own."""
+
+BEFORE = "recorded before hashes of code were kept"
+RECORDED_BEFORE = (
+    "accidents calibration directions families groups hmm_scale hostile mixtures mocap networks "
+    "newsgroups planned_topics right simulated strength student temperatures time topics units verdicts"
+)
+EXEMPT = {
+    "benchmarks": "seconds of one machine, measured anew where speed is claimed",
+    **dict.fromkeys((f"experiments/{name}" for name in RECORDED_BEFORE.split()), BEFORE),
+}
+"""Records, or folders of them, that may be of other code than today's, and why."""
 
 
-def provenance(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a run that happens now: the commit of the library, the day, versions, and what the run was told."""
+def provenance(settings: Mapping[str, Any], done_with: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Commit and code of the library, of now if nothing else is said, the day, versions, and what the run was told."""
+    code = dict(done_with or {"commit": commit(), **code_of(loaded())})
     return {
-        "commit": commit(),
+        "commit": code.pop("commit"),
         "date": datetime.now(UTC).date().isoformat(),
         "versions": versions(),
         "settings": dict(settings),
+        "code": code,
     }
+
+
+def loaded() -> set[str]:
+    """Modules of the library that this process has, by their paths in the package."""
+    home = library()
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    return {Path(f).relative_to(home).as_posix() for f in files if f and Path(f).is_relative_to(home)}
+
+
+def library() -> Path:
+    """The folder of the library that is measured."""
+    import modelweld
+
+    return Path(str(modelweld.__file__)).parent
+
+
+def code_of(modules: Iterable[str]) -> dict[str, Any]:
+    """Paths of modules, and one hash of what they say today; a module that is gone says nothing."""
+    names = sorted(modules)
+    said = "".join(f"{name}\n{without_words(library() / name)}" for name in names)
+    return {"modules": names, "hash": sha256(said.encode()).hexdigest()[:16]}
+
+
+@cache
+def without_words(path: Path) -> str:
+    """The lines of a module but its docstrings and comments."""
+    if not path.exists():
+        return ""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+    code = (re.sub(r"(^| )\s*# .*", "", line).rstrip() for line in lines)
+    return "\n".join(line for line in code if line)
+
+
+def outdated(path: Path) -> str:
+    """What is wrong with the code that a record is of; nothing where it is that of today, or exempt."""
+    name = path.relative_to(ROOT).as_posix()
+    reason = next((why for folder, why in EXEMPT.items() if name.startswith(f"{folder}/")), "")
+    code = json.loads(path.read_text(encoding="utf-8")).get(KEY, {}).get("code")
+    if code is None:
+        return "" if reason else f"{name} does not say which code it is of: run its study again"
+    return "" if is_of_today(code) or reason not in ("", BEFORE) else f"{name} is of other code: run its study again"
+
+
+def is_of_today(code: Mapping[str, Any]) -> bool:
+    """Do these modules still say the same?"""
+    return bool(code["hash"] == code_of(code["modules"])["hash"])
 
 
 def commit() -> str:
     """The last commit that changed the library which is measured, and whether it has changes that no commit has."""
-    import modelweld
-
-    home = Path(str(modelweld.__file__)).parent
+    home = library()
     changed = " with changes" if git("status", "--porcelain", "--", ".", folder=home) else ""
     return (git("log", "-1", "--format=%h", "--", ".", folder=home) or "unknown") + changed
 
@@ -60,9 +125,9 @@ def versions() -> dict[str, str]:
     return found
 
 
-def keep(path: Path, rows: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+def keep(path: Path, rows: Mapping[str, Any], settings: Mapping[str, Any], **origin: Any) -> None:
     """Write figures with where they come from."""
-    content = {KEY: provenance(settings), **{name: value for name, value in rows.items() if name != KEY}}
+    content = {KEY: provenance(settings, **origin), **{name: value for name, value in rows.items() if name != KEY}}
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
     unfinished.write_text(as_text(content), encoding="utf-8")
@@ -80,6 +145,12 @@ def kept(path: Path) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name != KEY}
 
 
+def resumed(path: Path) -> dict[str, Any]:
+    """Figures of a record to which others are added: none where it is of other code than today's."""
+    code = json.loads(path.read_text(encoding="utf-8")).get(KEY, {}).get("code") if path.exists() else None
+    return kept(path) if code and is_of_today(code) else {}
+
+
 def records() -> Iterator[Path]:
     """All JSON files of figures in the repository."""
     for folder in ("experiments", "benchmarks"):
@@ -88,43 +159,10 @@ def records() -> Iterator[Path]:
 
 
 def lacking(path: Path) -> list[str]:
-    """What a record does not say of where it comes from, in the one key or by names of its own."""
+    """What a record does not say of where it comes from; tables of benchmarks say it beside their rows."""
     record = json.loads(path.read_text(encoding="utf-8"))
-    said = {**by_own_names(record), **record.get(KEY, {})}
+    said = record.get(KEY) or {**record, "settings": record.get("what")}
     return [part for part in PARTS if not said.get(part)]
-
-
-def by_own_names(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record that is put together elsewhere (benchmarks, hostile, directions) says of where it comes from."""
-    versions = record.get("versions", {})
-    return {
-        "commit": record.get("commit") or versions.get("commit"),
-        "date": record.get("date"),
-        "versions": {k: v for k, v in versions.items() if k not in ("commit", "modelweld")},
-        "settings": {name: record[name] for name in SAID if name in record},
-    }
-
-
-def from_history(path: Path) -> dict[str, Any]:
-    """Where a record comes from that did not say so itself: of its last commit, and what it says in other places."""
-    said = by_own_names(json.loads(path.read_text(encoding="utf-8")))
-    last, day = git("log", "-1", "--format=%h %cs", "--", str(path)).split()
-    asked = git("show", f"{last}:constraints.txt")
-    pinned = {name: v for name, v in re.findall(r"^([\w-]+)==([\w.]+)", asked, re.MULTILINE) if name in LIBRARIES}
-    return {
-        "commit": said["commit"] or f"at most {last}",
-        "date": said["date"] or day,
-        "versions": said["versions"] or pinned or UNKNOWN,
-        "settings": said["settings"] or UNKNOWN,
-        "filled in": f"from the record and from commit {last}, which holds it: the run did not say all of it",
-    }
-
-
-def fill(path: Path) -> None:
-    """Add to a record what its history tells."""
-    record = json.loads(path.read_text(encoding="utf-8"))
-    told = {**from_history(path), **{part: said for part, said in record.pop(KEY, {}).items() if said}}
-    path.write_text(as_text({KEY: told, **record}), encoding="utf-8")
 
 
 def git(*words: str, folder: Path = ROOT) -> str:
@@ -134,17 +172,12 @@ def git(*words: str, folder: Path = ROOT) -> str:
 
 
 def main() -> None:
-    """List or fill."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fill", action="store_true", help="take what is missing from the history of the file")
-    parser.add_argument("paths", nargs="*", type=Path, help="these; default: all")
-    options = parser.parse_args()
-    for path in [p.resolve() for p in options.paths] or records():
-        missing = lacking(path)
-        if missing:
-            print(path.relative_to(ROOT), ", ".join(missing))
-            if options.fill:
-                fill(path)
+    """List them."""
+    for path in records():
+        if missing := lacking(path):
+            print(path.relative_to(ROOT), "does not say", ", ".join(missing))
+        if wrong := outdated(path):
+            print(wrong)
 
 
 if __name__ == "__main__":

@@ -26,13 +26,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from provenance import KEY, SAID, as_text, commit, provenance
+from provenance import KEY, SAID, as_text, code_of, commit, is_of_today, loaded, provenance
 from provenance import versions as libraries
 from watching import shown
 
 HERE = Path(__file__).parent
 RESULTS, TABLES, EXPECTED = "results.json", "tables.md", "expected.json"
-TASK_FOLDER, FIGURE_FOLDER, COMMITS = "tasks", "figures", "commits"
+TASK_FOLDER, FIGURE_FOLDER, CODE = "tasks", "figures", "code"
 
 NEEDS = 3
 """How a study ends that lacks a library: it has said which."""
@@ -165,18 +165,27 @@ def check_needs(study: Study) -> None:
 
 
 def carried_out(tasks: Sequence[Task], folder: Path, jobs: int) -> dict[str, Result]:
-    """Results of all tasks; those that are in the folder already are not done again."""
+    """Results of all tasks; those that are in the folder already, and of today's code, are not done again."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {task.name: file_of(task, folder) for task in tasks}
     left = [task for task in tasks if not files[task.name].exists()]
-    if left:
-        with (folder / COMMITS).open("a") as file:
-            file.write(commit() + "\n")
-    for name, result in shown(done(left, jobs), len(left)):
+    of = done_with(folder)
+    if left and of and not is_of_today(of):
+        left, of = list(tasks), {}
+        print("the code has changed: all tasks are done again", file=sys.stderr)
+    modules = set(of.get("modules", ()))
+    for name, (result, used) in shown(done(left, jobs), len(left)):
+        modules |= used
+        (folder / CODE).write_text(json.dumps({"commit": commit(), **code_of(modules)}))
         unfinished = files[name].with_suffix(".unfinished")
         unfinished.write_text(json.dumps(result))
         unfinished.replace(files[name])
     return {task.name: json.loads(files[task.name].read_text()) for task in tasks}
+
+
+def done_with(folder: Path) -> dict[str, Any]:
+    """Commit and code that the tasks in a folder were done with."""
+    return json.loads((folder / CODE).read_text()) if (folder / CODE).exists() else {}
 
 
 def finished(tasks: Sequence[Task], folder: Path) -> list[Task]:
@@ -189,8 +198,8 @@ def file_of(task: Task, folder: Path) -> Path:
     return folder / f"{task.name.replace('/', '-')}.json"
 
 
-def done(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, Result]]:
-    """Names and results, as they come."""
+def done(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, tuple[Result, set[str]]]]:
+    """Names, results and modules used, as they come."""
     from joblib import Parallel, delayed
 
     if jobs == 1 or len(tasks) == 1:
@@ -199,11 +208,11 @@ def done(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, Result]]:
         yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(named_result)(t) for t in tasks)
 
 
-def named_result(task: Task) -> tuple[str, Result]:
-    """A task's name, and what it gave, with the CPU time it took."""
+def named_result(task: Task) -> tuple[str, tuple[Result, set[str]]]:
+    """A task's name, what it gave, with the CPU time it took, and the library's modules it was done with."""
     begun = time.process_time()
     result = task.run(*task.arguments)
-    return task.name, {**result, "cpu": time.process_time() - begun}
+    return task.name, ({**result, "cpu": time.process_time() - begun}, loaded())
 
 
 def write(study: Study, results: Results, out: Path, *, quick: bool) -> dict[str, Any]:
@@ -214,9 +223,7 @@ def write(study: Study, results: Results, out: Path, *, quick: bool) -> dict[str
     from modelweld import __version__
 
     summary = study.summary(results)
-    origin = provenance({"quick": quick, "tasks": list(results)})
-    if (out / TASK_FOLDER / COMMITS).exists():
-        origin["commit"] = ", ".join(dict.fromkeys((out / TASK_FOLDER / COMMITS).read_text().splitlines()))
+    origin = provenance({"quick": quick, "tasks": list(results)}, done_with(out / TASK_FOLDER))
     (out / FIGURE_FOLDER).mkdir(exist_ok=True)
     record = {
         KEY: origin,

@@ -16,7 +16,7 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 def test_strength(tmp_path):
     printed_apart(EXPERIMENTS / "strength/run.py", "--smoke", "--out", tmp_path)
     results = json.loads((tmp_path / "results.json").read_text())
-    assert results.pop("provenance").keys() == {"commit", "date", "versions", "settings"}
+    assert results.pop("provenance").keys() == {"commit", "date", "versions", "settings", "code"}
     assert list(results) == ["tiny_sparse", "tiny_mixtures"]
     assert results["tiny_sparse"]["ours"]["ari"] == [1.0, None]
     tables = (tmp_path / "tables.md").read_text()

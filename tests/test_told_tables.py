@@ -7,9 +7,6 @@ import pytest
 
 from studies import importing
 
-GROWING = ("benchmarks", "experiments/directions", "experiments/hostile", "experiments/time")
-"""Folders whose records may leave the day to the history of the file: `experiments/provenance.py --fill` adds it."""
-
 
 @pytest.fixture
 def study(monkeypatch):
@@ -67,17 +64,43 @@ def test_the_page_of_claims_is_what_records_say(study):
 
 def test_records_say_where_they_come_from(study):
     provenance = study("provenance")
-    for path in provenance.records():
-        name = path.relative_to(provenance.ROOT).as_posix()
-        assert set(provenance.lacking(path)) <= ({"date"} if name.startswith(GROWING) else set()), name
+    assert {path.name: missing for path in provenance.records() if (missing := provenance.lacking(path))} == {}
 
 
-def test_what_a_run_keeps_says_where_it_comes_from(study, tmp_path):
+def test_records_are_of_the_code_of_today_or_exempt(study):
     provenance = study("provenance")
-    provenance.keep(tmp_path / "x" / "results.json", {"rows": [1, 2]}, {"seeds": [3]})
-    assert provenance.lacking(tmp_path / "x" / "results.json") == []
-    assert provenance.kept(tmp_path / "x" / "results.json") == {"rows": [1, 2]}
-    assert provenance.kept(tmp_path / "none.json") == {}
+    assert [wrong for path in provenance.records() if (wrong := provenance.outdated(path))] == []
+    assert [folder for folder in provenance.EXEMPT if not (provenance.ROOT / folder).exists()] == []
+
+
+def test_what_a_run_keeps_says_where_it_comes_from_and_of_which_code(study, tmp_path, monkeypatch):
+    provenance = study("provenance")
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    path = tmp_path / "x" / "results.json"
+    provenance.keep(path, {"rows": [1, 2]}, {"seeds": [3]})
+    assert provenance.lacking(path) == []
+    assert provenance.outdated(path) == ""
+    assert provenance.kept(path) == provenance.resumed(path) == {"rows": [1, 2]}
+    assert provenance.kept(tmp_path / "none.json") == provenance.resumed(tmp_path / "none.json") == {}
+    code = json.loads(path.read_text())["provenance"]["code"]
+    assert "__init__.py" in code["modules"]
+    path.write_text(path.read_text().replace(code["hash"], "another"))
+    assert "other code" in provenance.outdated(path)
+    assert provenance.resumed(path) == {}
+    provenance.EXEMPT["x"] = "a reason"
+    assert provenance.outdated(path) == ""
+
+
+def test_words_do_not_count_as_code(study, tmp_path):
+    provenance = study("provenance")
+    (tmp_path / "a.py").write_text(
+        '"""Words."""\nx = 1  # a remark\n\n\ndef f():\n    """More\n    words."""\n    return x\n'
+    )
+    (tmp_path / "b.py").write_text("# other words\nx = 1\ndef f():\n    return x\n")
+    assert provenance.without_words(tmp_path / "a.py") == provenance.without_words(tmp_path / "b.py")
+    (tmp_path / "b.py").write_text("x = 2\ndef f():\n    return x\n")
+    provenance.without_words.cache_clear()
+    assert provenance.without_words(tmp_path / "a.py") != provenance.without_words(tmp_path / "b.py")
 
 
 def test_paired_intervals_hold_the_truth_as_often_as_they_say(study):

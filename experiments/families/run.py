@@ -21,7 +21,7 @@ import numpy as np
 from sets import ATOMS, SETTINGS, SITES, Setting, Simulated
 
 from modelweld import fuse, metrics
-from provenance import keep, kept
+from provenance import keep, resumed
 from shared import baselines
 
 HERE = Path(__file__).parent
@@ -114,7 +114,7 @@ def main() -> None:
     for line in changes(results, expected):
         print("changed:", line)
     written = arguments.out / "results.json"
-    before = kept(written) if arguments.only else {}
+    before = resumed(written) if arguments.only else {}
     together = {name: (before | results)[name] for name in SETTINGS if name in before | results}
     keep(written, together, {"seeds": arguments.seeds, "first_seed": arguments.first_seed})
     (arguments.out / "tables.md").write_text(rendered(together) + "\n")

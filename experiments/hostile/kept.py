@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import modelweld
+import provenance
 from study import versions
 
 Record = dict[str, Any]
@@ -28,7 +28,4 @@ def begun(path: Path | None, **same: Any) -> Record:
 def keep(path: Path | None, record: Record) -> None:
     """Write the record: the old one or the new one is there, whenever the process ends."""
     if path is not None:
-        unfinished = path.with_suffix(".unfinished")
-        dated = {**record, "date": datetime.now(UTC).date().isoformat()}
-        unfinished.write_text(json.dumps(dated, indent=1) + "\n")
-        unfinished.replace(path)
+        provenance.keep(path, record, {name: record[name] for name in provenance.SAID if name in record})

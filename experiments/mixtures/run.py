@@ -36,7 +36,7 @@ from modelweld.kinds.mixture_completion import merge_components
 from modelweld.kinds.mixture_components import Components, parameters
 from modelweld.kinds.mixture_density import log_likelihood
 from modelweld.kinds.mixture_reduction import reduce_to
-from provenance import keep, kept
+from provenance import keep, resumed
 from shared.local_fits import fit_mixture
 from shared.simulate_estimated import estimated_sites, independent
 
@@ -323,7 +323,7 @@ def main() -> None:
         print("\n".join(lines({name: [measured(s, 0)] for name, s in small.items()}, {"3 sites": [identities(0, 3)]})))
         return
     path = HERE / "results.json"
-    before = kept(path) if arguments.only else {"real": {}, "simulated": {}}
+    before = resumed(path) if arguments.only else {"real": {}, "simulated": {}}
     real = {name: before["real"].get(name, []) if arguments.only not in (None, name) else [] for name in SETS}
     simulated = before["simulated"] if arguments.only not in (None, "simulated") else {f"{SIMULATED} sites": []}
     for seed in arguments.seeds:

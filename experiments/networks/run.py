@@ -23,7 +23,7 @@ from modelweld.inputs.sets import align
 from modelweld.kinds.network import layers, like_sites, outputs, shares
 from modelweld.results.fit_result import FitResult
 from paired import paired
-from provenance import keep, kept
+from provenance import keep, kept, resumed
 
 HERE = Path(__file__).parent
 TOLERANCE = 0.015
@@ -164,7 +164,7 @@ def main():
         return
     settings = SMOKE if options.smoke else DIGITS + (MNIST if options.mnist else [])
     path = options.out / "results.json"
-    results = {} if options.smoke else kept(path)
+    results = {} if options.smoke else resumed(path)
     for setting in settings:
         if not setting.name.startswith(options.only):
             continue

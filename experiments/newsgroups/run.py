@@ -31,7 +31,7 @@ from sklearn.decomposition import LatentDirichletAllocation
 from modelweld import Fusion, Gaussian, fuse
 from modelweld.core.family import Family
 from modelweld.families.counts import Counts
-from provenance import keep, kept
+from provenance import keep, resumed
 from shared.baselines import kmeans_matching
 
 HERE = Path(__file__).parent
@@ -205,7 +205,7 @@ def main() -> None:
     corpus = made_up() if options.smoke else load(options.data)
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "results.json"
-    results = {} if options.smoke else kept(path)
+    results = {} if options.smoke else resumed(path)
     for seed in [0] if options.smoke else options.seeds:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "topics"))
 
-from study import COMMITS, Claim, Result, Table, Task, asdict, carried_out, finished, markdown  # isort: skip; first: it sets the threads
+from study import Claim, Result, Table, Task, asdict, carried_out, done_with, finished, markdown  # isort: skip; first: it sets the threads
 
 import argparse
 import hashlib
@@ -239,10 +239,9 @@ def main() -> None:
     results = carried_out(finished(tasks, folder) if options.done else tasks, folder, 1)
     record = summary(results)
     settings: dict[str, Any] = {"seeds": sorted({int(name.split("/")[1]) for name in results})}
-    settings["tasks were done at"] = sorted(set((folder / COMMITS).read_text().splitlines()))
     if options.data:
         settings["data sha256"] = hashlib.sha256(options.data.read_bytes()).hexdigest()
-    keep(options.out / "results.json", {**record, "results": results}, settings)
+    keep(options.out / "results.json", {**record, "results": results}, settings, done_with=done_with(folder))
     (options.out / "tables.md").write_text(markdown(record), encoding="utf-8")
     print(markdown(record))
 

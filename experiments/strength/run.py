@@ -41,7 +41,7 @@ from mixtures import Mixture, log_likelihood, merged
 from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, ModelweldWarning, Search, fuse
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.demo.simulate import Simulated
-from provenance import keep, kept
+from provenance import keep, resumed
 from shared import simulate
 from shared.baselines import kmeans_matching
 from shared.measures import hamming
@@ -476,7 +476,7 @@ def main() -> int:
     if not chosen:
         parser.error(f"--only names none of {list(sets)}")
     old = arguments.out / "results.json"
-    results: Results = kept(old) if arguments.only else {}
+    results: Results = resumed(old) if arguments.only else {}
     failures: list[str] = []
     with ProcessPoolExecutor(arguments.jobs, initializer=None if arguments.smoke else warm_up) as pool:
         waiting = {
