@@ -12,7 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import modelweld
+from modelweld.demo.hospitals import HOSPITALS, load_hospital
 from modelweld.errors import DataWarning, sites_named
+from modelweld.libraries.own_rows import doubt_columns
 from modelweld.report import numbers_of, page_of
 
 GUILTY, FEATURE = 2, 1
@@ -123,7 +125,39 @@ def test_codes_that_all_sites_share_are_none():
              for _ in range(4)]  # fmt: skip
     assert listen(sites)[0] == []
     sites[GUILTY][:, 1] += 1.0
-    assert f"site {GUILTY}" in named(listen(sites)[0])
+    said = [text for text in listen(sites)[0] if "'f1' is coded 1 or 2, and 0 or 1 at most sites" in text]
+    assert named(said) == {f"site {GUILTY}"}
+
+
+def test_a_code_that_mixtures_hardly_use_is_named(sites):
+    rng = np.random.default_rng(1)
+    said = listen([np.column_stack([X, rng.integers(0, 2, len(X)) + (j == GUILTY)]) for j, X in enumerate(sites)])[0]
+    assert f"site {GUILTY}" in named(text for text in said if "is coded 1 or 2" in text)
+
+
+@pytest.mark.parametrize("n", [50, 100, 300])
+def test_amounts_that_are_often_zero_are_no_codes(n):
+    rng = np.random.default_rng(0)
+    none, X = (
+        rng.random(n) < 0.3,
+        np.column_stack([rng.gamma(1.0, 12.0, n), np.exp(rng.normal(size=n)), rng.poisson(5, n)]),
+    )
+    X[none] = 0.0
+    assert not list(doubt_columns(X, None))
+    assert not list(doubt_columns(-X, None))
+    X[none] = -9.0
+    assert len(list(doubt_columns(X, None))) == len(list(doubt_columns(-X, None))) == 3
+
+
+def test_four_hospitals_that_differ_are_left_in_peace():
+    """Scores of four sites agree by chance; what two or three components scatter by anyway is no surprise."""
+    measured = [0, 1, 3, 4]
+    for seed in (8312, 8325):
+        rng = np.random.default_rng([seed, 4])
+        tables = [load_hospital(hospital)[0][:, measured] for hospital in HOSPITALS]
+        said, fusion = listen([X[np.isfinite(X).all(1) & (rng.random(len(X)) < 0.8)] for X in tables])
+        assert not said
+        assert not any(one.findings for one in fusion.diagnosis.sites())
 
 
 def test_findings_can_be_made_errors(sites):

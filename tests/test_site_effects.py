@@ -173,9 +173,14 @@ def test_known_units_are_named_both_ways(factor, small, large):
 def test_many_sites_are_described_together():
     effects = SiteEffects(np.ones((9, 2)), np.zeros((9, 2)))
     (said,) = describe_effects(effects, [f"s{j}" for j in range(9)], ["'age'", "'mass'"])
-    assert said.startswith(
-        "9 of 9 sites differ by offsets or scales; for instance at 's0' 'age' lies 1 above the others"
-    )
+    assert said.startswith("9 of 9 sites differ by offsets or scales; at one of them 'age' lies 1 above the others")
+
+
+@pytest.mark.parametrize(("number", "J"), [(1, 2), (2, 3), (2, 4), (3, 5), (2, 6), (3, 6), (3, 9)])
+def test_no_site_is_named_where_more_than_a_third_would_be(number, J):
+    effects = SiteEffects((np.arange(J) < number)[:, None] * np.ones((J, 2)), np.zeros((J, 2)))
+    said = describe_effects(effects, [f"s{j}" for j in range(J)], ["'age'", "'mass'"])
+    assert ("site 's0'" in said[0]) == (number < J / 3 + 1)
 
 
 @pytest.mark.parametrize(("factor", "J"), [(1000.0, 3), (1000.0, 6), (1 / 12, 3), (1 / 12, 6), (7.0, 6)])

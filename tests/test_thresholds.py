@@ -308,11 +308,13 @@ def of_z(z):
     return [Shift(np.full(1, np.sign(x)), np.full(1, float(x))) for x in z]
 
 
-@pytest.mark.parametrize(("z", "warned"), [(3.2, False), (3.4, True)])
-def test_the_rate_of_false_alarms_is_divided_by_sites_and_dimensions(z, warned):
-    """Ten sites, one dimension: two-sided .01 / 10 is 3.29 deviations."""
+@pytest.mark.parametrize(
+    ("z", "freedom", "warned"), [(3.2, 10**6, False), (3.4, 10**6, True), (4.4, 10, False), (4.7, 10, True)]
+)
+def test_the_rate_of_false_alarms_is_divided_by_sites_and_dimensions(z, freedom, warned):
+    """Ten sites, one dimension: two-sided .01 / 10 is 3.29 deviations, of a noise that ten values tell 4.59."""
     shifts = of_z([z, *[0.5, -0.5, 1, -1, 0.2, -0.2, 0.7, -0.7, 0]])
-    assert (0 in about_shifts(shifts, ["dimension 0"], 0.01)) is warned
+    assert (0 in about_shifts(shifts, ["dimension 0"], 0.01, freedom)) is warned
 
 
 @pytest.mark.parametrize(("others", "scatter"), [((-0.8, 0.8) * 4, 1.0), ((-1, 1) * 4, 1.4826), ((-1, 1) * 2, 1.0)])

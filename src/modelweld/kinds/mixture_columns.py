@@ -1,4 +1,4 @@
-"""Columns of a mixture that are no measurements: codes for missing values, and running numbers of rows.
+"""Columns of a mixture that are no measurements: codes for missing values or of two classes, and running numbers.
 
 A fit of mixtures keeps the mean and the variance of all points, and gives values that many points share a component
 without any width. So both can be seen in what a site sends, without its rows.
@@ -37,6 +37,7 @@ NUMBERED = (
     ": {} has the mean and the deviation of a running number of rows, 1 to {:.0f}. Leave it out: it tells rows apart, "
     "not groups."
 )
+CODED = ": {} is coded {:.0f} or {:.0f}, and {:.0f} or {:.0f} at most sites. Code it alike, and fit again."
 
 
 class Columns(NamedTuple):
@@ -65,6 +66,13 @@ def name_columns(models: Sequence[LocalModel]) -> Iterator[Finding]:
         if numbered:
             n = sites[numbered[0]].counts[:, d].sum()
             yield Finding(NUMBERED.format(name, n), DataWarning, [models[j].site or str(j) for j in numbered])
+        codes = [_code_of_two(site, d) for site in sites.values()]
+        most = float(np.median(codes))  # NaN if one site has others
+        for j, code in zip(sites, codes, strict=True):
+            if abs(code - most) >= 1:
+                yield Finding(
+                    CODED.format(name, code, code + 1, most, most + 1), DataWarning, [models[j].site or str(j)]
+                )
         for j, site in sites.items():
             for k in np.flatnonzero(site.narrow(d, typical[d])) if j not in numbered else ():
                 value, n = site.means[k, d], site.counts[k, d]
@@ -91,6 +99,13 @@ def _comes_near(site: Columns, d: int, value: float, own: int | None) -> bool:
         seen[own] = False
     reach = OUTSIDE * np.sqrt(site.variances[seen, d])
     return bool((np.abs(site.means[seen, d] - value) <= reach).any())
+
+
+def _code_of_two(site: Columns, d: int) -> float:
+    """The lower of two codes, c and c + 1, if the moments of a column are those of such; else NaN."""
+    share, code = np.modf(site.mean[d])
+    variance = share * (1 - share)
+    return float(code) if abs(site.deviation[d] ** 2 - variance) < CLOSE * variance else np.nan
 
 
 def _is_running_number(site: Columns, d: int) -> bool:

@@ -15,7 +15,7 @@ NEAR = 1.1
 """Factor within which a scale is one of those."""
 
 SHOWN = 3
-"""Sites that are described one by one, and features of each; of more the largest alone."""
+"""Features of a site that are described."""
 
 
 class SiteEffect(NamedTuple):
@@ -74,17 +74,17 @@ CORRECTED = (
 
 
 def describe_effects(effects: SiteEffects, sites: Sequence[str], features: Sequence[str]) -> list[Finding]:
-    """What users are told: few sites one by one, many together."""
+    """Sentences for users: up to a third of sites (rounded up) one by one, more of them together."""
     found = list_effects(effects, sites, features)
     each: dict[str, list[SiteEffect]] = {}
     for one in found:
         each.setdefault(one.site, []).append(one)
-    if len(each) > max(SHOWN, len(sites) // 3):
+    if len(each) > -(-len(sites) // 3):
         largest = max(found, key=lambda x: abs(np.log(x.scale)) if x.scale != 1 else abs(x.offset) * 1e-300)
         return [
             Finding(
-                f"{len(each)} of {len(sites)} sites differ by offsets or scales; for instance at {largest.site!r} "
-                f"{largest.words}. No site is the reference: the median has no effect.{CORRECTED}",
+                f"{len(each)} of {len(sites)} sites differ by offsets or scales; at one of them {largest.words}. No "
+                f"site is the reference: the median has no effect.{CORRECTED}",
                 SiteEffectWarning,
             )
         ]

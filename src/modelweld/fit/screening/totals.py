@@ -220,7 +220,7 @@ def _gains(m: Array, s: Array, chance: Array, plain: bool) -> Array:
     return np.where(plain & unlike[:, None], -np.inf, np.nan_to_num(gain, nan=-np.inf))
 
 
-STANDARDISED = 0.1
+STANDARDISED = 0.2
 """Of the standard error that a mean and a deviation would have by chance, within which they are 0 and 1 by design."""
 
 

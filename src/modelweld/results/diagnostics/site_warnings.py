@@ -32,11 +32,17 @@ a robust deviation above this, a site's is divided by it. Six give it to a third
 class Measured(NamedTuple):
     """What each of J sites is without itself: see `results.diagnostics.sites.SiteDiagnostics`."""
 
+    atoms: int
     parameters: Index
     unshared: Index
     score: Array
     influence: Array
     shifts: list[Shift]
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the noise: shared values, less one for each of their atoms."""
+        return max(int((self.parameters - self.unshared).sum()) - self.atoms, 1)
 
 
 def warn_of_sites(
@@ -46,7 +52,7 @@ def warn_of_sites(
     said = [""] * len(measured.parameters)
     for about in (
         about_unshared(measured.unshared, measured.parameters, rate / 2),
-        about_shifts(measured.shifts, dimensions, rate / 2),
+        about_shifts(measured.shifts, dimensions, rate / 2, measured.freedom),
         about_scores(measured.score, surprise, measured.parameters > 0),
         about_influence(measured.influence, sites),
     ):
@@ -67,15 +73,18 @@ def about_unshared(unshared: Index, parameters: Index, rate: float) -> dict[int,
     }
 
 
-def about_shifts(shifts: Sequence[Shift], dimensions: Sequence[str], rate: float) -> dict[int, str]:
-    """Sites whose values lie above or below the others' in one dimension, by more than sites do anyway."""
+def about_shifts(shifts: Sequence[Shift], dimensions: Sequence[str], rate: float, freedom: int) -> dict[int, str]:
+    """Sites whose values lie above or below the others' in one dimension, by more than sites do anyway.
+
+    In deviations of a noise that is known from so many degrees of `freedom`, shifts are Student's by chance.
+    """
     mean, z = (np.array([getattr(shift, name) for shift in shifts]) for name in ("mean", "z"))
     size = np.where(np.abs(mean) >= SMALLEST_SHIFT, np.abs(z), 0.0)  # NaN counts as zero
-    least = scipy.special.chdtri(1, rate / max(z.size, 1))
-    for j, d in np.argwhere(np.square(size) > least).tolist():  # how others scatter only makes it smaller
+    least = -scipy.special.stdtrit(freedom, rate / max(z.size, 1) / 2)
+    for j, d in np.argwhere(size > least).tolist():  # how others scatter only makes it smaller
         size[j, d] /= scatter_of_others(z[:, d], j)
     found = {}
-    for j in np.flatnonzero((np.square(size) > least).any(1)).tolist():
+    for j in np.flatnonzero((size > least).any(1)).tolist():
         d = int(size[j].argmax())
         side = "above" if mean[j, d] > 0 else "below"
         found[j] = (

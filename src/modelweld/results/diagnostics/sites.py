@@ -53,7 +53,8 @@ class SiteDiagnostics:
         Mean over its values of the log predictive density given the others' values at the same atom, minus that of a
         new atom; zero for an atom nobody shares. In nats.
     surprise : float
-        The score's robust z-score among sites (median, median absolute deviation); negative if it fits worse.
+        The score's robust z-score among sites (median, and median absolute deviation, at least what a score of so
+        many values varies by anyway); negative if it fits worse.
     shift : array (D,)
         Mean offset of its values from the atoms as the others see them, in noise deviations, arrays one after the
         other. If it shares little, but would share most after a common shift, that shift. NaN if unknown.
@@ -126,12 +127,14 @@ def diagnose(fit: FitResult, set_name: str | None = None, *, rate: float = FALSE
     if once is not fit:
         found, of = diagnose(once, name, rate=rate), sources_of(fit, once, name).sites
         return _add_findings(fit, name, [found[i].rename(site) for site, i in zip(fit.sites, of.tolist(), strict=True)])
-    measured = _measure(fit.parts(name), len(fit.sites))
-    surprise = _robust_z(measured.score, measured.parameters > 0)
+    parts = fit.parts(name)
+    measured = _measure(parts, len(fit.sites))
+    D, n = sum(stack.values.shape[1] for stack in parts.stacks), np.maximum(measured.parameters, 1)
+    surprise = _robust_z(measured.score, measured.parameters > 0, np.sqrt(D / (2 * n)))
     judged = bool(np.count_nonzero(measured.parameters) >= FEWEST_SITES_TO_COMPARE)
     warnings = [""] * len(fit.sites)
     if judged:
-        dimensions = _dimensions(fit, name, shiftable_arrays(fit.parts(name)))
+        dimensions = _dimensions(fit, name, shiftable_arrays(parts))
         warnings = warn_of_sites(measured, surprise, fit.sites, dimensions, rate)
     found = [
         SiteDiagnostics(
@@ -176,7 +179,7 @@ def _measure(parts: Parts, J: int) -> Measured:
         left = [family.estimate(rest) for family, rest in zip(board.families, out.rest, strict=True)]
         influence[own] = influences_of(board, out, left, units)
         shifts += shifts_of(board, places, out, left)
-    return Measured(parameters, unshared, score, influence, shifts)
+    return Measured(int(np.count_nonzero(parts.counts > 1)), parameters, unshared, score, influence, shifts)
 
 
 def _dimensions(fit: FitResult, name: str, places: Sequence[Shiftable]) -> list[str]:
@@ -226,10 +229,14 @@ def _units(fit: Parts, places: Sequence[Shiftable]) -> list[Array]:
     return [np.where(unit > 0, unit, 1.0) for unit in units]
 
 
-def _robust_z(x: Array, counted: Flags) -> Array:
-    """Distance from the median in robust deviations; zero where there is no majority to compare with."""
+def _robust_z(x: Array, counted: Flags, anyway: Array) -> Array:
+    """Distance from the median in robust deviations; zero where there is no majority to compare with.
+
+    Few sites may agree by chance. `anyway` (J,) is the deviation of a mean of n log densities in D dimensions, each of
+    which is minus half a chi-square of D degrees of freedom, and a constant.
+    """
     if counted.sum() < FEWEST_SITES_TO_COMPARE:
         return np.zeros(len(x))
     off = x - np.median(x[counted])
     deviation = MAD_TO_DEVIATION * float(np.median(np.abs(off[counted])))
-    return np.where(counted, off / deviation, 0.0) if deviation > 0 else np.zeros(len(x))
+    return np.where(counted, off / np.maximum(deviation, anyway), 0.0)
