@@ -70,8 +70,8 @@ NEEDS = {
     "federate.nvflare": "nvflare",
     "shards.engine": "dask",
     "private_centres": "dp",
-    "groups.cells": "anndata",
-    "groups.scalp_maps": "mne",
+    "fuse_cells": "anndata",
+    "label_components": "mne",
 }
 """Part of the name of a module or function -> the extra its examples need."""
 

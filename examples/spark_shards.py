@@ -30,8 +30,7 @@ from modelweld.core.prior import Prior
 from modelweld.core.values import NOISE_FLOOR, Array, Index, usable_variance
 from modelweld.families import Gaussian
 from modelweld.shards.centre import Centre
-from modelweld.shards.fit import fuse_shard, survey
-from modelweld.shards.shard import Shard, Summary, load, summary_of
+from modelweld.shards.shard import Shard, Summary, fuse_shard, load, summary_of, survey
 
 ATOMS = "shard string, number bigint, count bigint, sums array<double>, sizes array<bigint>"
 """Schema of what `fused_atoms` gives; `sizes`, those of the shard's sites, stands beside its atom 0 only."""

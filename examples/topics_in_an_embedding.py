@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 import modelweld
-from modelweld.kinds.topic_vectors import topic_vectors
+from modelweld.kinds.topics import topic_vectors
 
 HOME = Path(__file__).parents[1] / "experiments" / "data"
 SITES, WORDS, TOPICS, AT_EACH, THEMES = (

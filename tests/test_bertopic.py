@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from modelweld import InputError, export, fuse, load, read
-from modelweld.kinds.topic_vectors import topic_vectors
+from modelweld.kinds.topics import topic_vectors
 
 GUIDE = (Path(__file__).parents[1] / "docs" / "bertopic.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)

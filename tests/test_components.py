@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from adapted import collected
 from modelweld import InputError, export, fuse, load, read
 from modelweld.kinds.components import components
-from modelweld.libraries.sparse_autoencoder import decoder
+from modelweld.libraries.decompositions import decoder
 
 CASES = {name.split(": ")[1]: case for name, case in collected().items() if name.startswith("sklearn_components")}
 

@@ -16,8 +16,7 @@ from modelweld.core.board import Board
 from modelweld.inputs.stacks import stack_arrays
 from modelweld.shards import OnDask, fuse_on_dask
 from modelweld.shards.default_call import fuse_shards, group_sites, run
-from modelweld.shards.fit import propose
-from modelweld.shards.shard import load
+from modelweld.shards.shard import load, propose
 
 pytestmark = [
     pytest.mark.dask,

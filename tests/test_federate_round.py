@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 import modelweld
 from modelweld import InputError, LocalModel
-from modelweld.federate import Answers, culprits, pack, pack_fused, unpack
-from modelweld.federate.culprits import difference, largest_working
-from modelweld.federate.round import Outcome
+from modelweld.federate import Answers, pack, pack_fused, round, unpack
+from modelweld.federate.round import Outcome, difference, largest_working
 from modelweld.files import save
 from modelweld.kinds.mixture import mixture
 
@@ -294,6 +293,6 @@ def test_sites_are_compared_with_their_like_first(monkeypatch):
         for j in range(50)
     ]
     asked = []
-    monkeypatch.setattr(culprits, "difference", lambda models: asked.append(1) or difference(models))
-    assert sorted(culprits.find_disagreeing(sites)) == sorted(f"odd{d}" for d in range(2, 12))
+    monkeypatch.setattr(round, "difference", lambda models: asked.append(1) or difference(models))
+    assert sorted(round.find_disagreeing(sites)) == sorted(f"odd{d}" for d in range(2, 12))
     assert len(asked) < 150  # 10 odd ones with each other, 50 with their like; not 50 with 10

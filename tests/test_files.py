@@ -33,8 +33,7 @@ from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.network import network
 from modelweld.kinds.sparse_gp import sparse_gp
-from modelweld.kinds.topic_vectors import topic_vectors
-from modelweld.kinds.topics import topics
+from modelweld.kinds.topics import topic_vectors, topics
 from shared.baselines import kmeans_matching
 
 

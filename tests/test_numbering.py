@@ -15,7 +15,7 @@ from modelweld.kinds import hows
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture_completion import merge_components
 from modelweld.kinds.mixture_density import warn_of_moved
-from modelweld.kinds.mixture_fusion import densest
+from modelweld.kinds.mixture_reduction import densest
 
 RNG = np.random.default_rng(5)
 CENTRES = RNG.normal(0, 15, (5, 3))

@@ -134,15 +134,6 @@ def test_groups_are_documented_and_have_examples(name):
     assert set(re.findall(r"`(\w+)`", row)) == set(shown(group))
 
 
-def test_type_checkers_see_what_the_interpreter_sees():
-    (block,) = [x for x in tree("modelweld").body if isinstance(x, ast.If) and ast.unparse(x.test) == "TYPE_CHECKING"]
-    imports = [p for p in block.body if isinstance(p, ast.ImportFrom) and p.module.startswith("modelweld")]
-    typed = {(p.module, a.name) for p in imports for a in p.names}
-    loaded = {(f"modelweld.{module}", name) for module, names in modelweld.HOMES.items() for name in names}
-    aliases = {tuple(f"modelweld.{place}".rsplit(".", 1)) for name, place in modelweld.MODULES.items() if name != place}
-    assert typed == loaded | aliases | {("modelweld.families", "*")}
-
-
 def test_users_programs_are_typed(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(

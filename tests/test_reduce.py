@@ -7,8 +7,7 @@ from modelweld import InputError, fuse
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.mixture_completion import merge_components, stack_components
 from modelweld.kinds.mixture_density import draw_points, log_likelihood, nearest, statistics
-from modelweld.kinds.mixture_fusion import densest
-from modelweld.kinds.mixture_reduction import log_volumes, reduce_to
+from modelweld.kinds.mixture_reduction import densest, log_volumes, reduce_to
 
 
 def sites(rng, diagonal, J=5, L=4, D=3):

@@ -9,8 +9,7 @@ from cases.scatter import inverse_wishart, scattered
 from modelweld.core.values import Stack, offsets_of
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError
-from modelweld.families.wishart.dispersion import LARGEST_BETWEEN
-from modelweld.families.wishart.evidence import integral, log_normaliser
+from modelweld.families.wishart.evidence import LARGEST_BETWEEN, integral, log_normaliser
 from modelweld.families.wishart.scatter import Scatter
 
 

@@ -19,8 +19,7 @@ from modelweld.inputs.stacks import stack_arrays
 from modelweld.shards.centre import Centre
 from modelweld.shards.default_call import fuse_shards, group_sites, polish
 from modelweld.shards.engine import Here
-from modelweld.shards.fit import propose
-from modelweld.shards.shard import Summary, is_compiled, load, restate, summarise
+from modelweld.shards.shard import Summary, is_compiled, load, propose, restate, summarise
 
 
 def sites_of(sd, seed=0, *, J=96, L=12, D=20):

@@ -8,8 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 
 from modelweld import BetaBernoulli, InputError, fuse, read
 from modelweld.kinds import gp_natural as natural
-from modelweld.kinds.gp_natural import evidence
-from modelweld.kinds.gp_predictors import NAMES, Kernel, SparseGP
+from modelweld.kinds.gp_natural import NAMES, Kernel, SparseGP, evidence
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.libraries import write
 from modelweld.libraries.processes import FEWEST_ROWS

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from modelweld.kinds.gp_predictors import Kernel
+from modelweld.kinds.gp_natural import Kernel
 from studies import importing, quick_run
 
 

@@ -11,8 +11,7 @@ from trainer import centres, trained
 
 from data import Array, Split, split, stations
 from modelweld import BetaBernoulli, fuse, read
-from modelweld.kinds.gp_natural import Factor, complete, factor_of, project
-from modelweld.kinds.gp_predictors import SparseGP
+from modelweld.kinds.gp_natural import Factor, SparseGP, complete, factor_of, project
 
 GAMMA0 = 50.0  # the paper's
 NEIGHBOURS = 3  # nearest states whose models are asked about a station, for the map

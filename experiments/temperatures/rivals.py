@@ -10,7 +10,7 @@ from trainer import posterior
 
 from data import Array
 from modelweld import Fusion
-from modelweld.kinds.gp_predictors import Kernel, SparseGP, whiten
+from modelweld.kinds.gp_natural import Kernel, SparseGP, whiten
 
 SMALLEST_SHARE = 1e-10
 """Of a prior variance that a member can leave; below, it is rounding."""

@@ -14,7 +14,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 
-from modelweld.kinds.gp_predictors import Kernel, SparseGP, whiten
+from modelweld.kinds.gp_natural import Kernel, SparseGP, whiten
 
 Array = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from modelweld.inputs.sets import columns_of
 from modelweld.kinds import kind_of
 from modelweld.kinds.fused_parts import fuse_parameters
 from modelweld.libraries import write
-from modelweld.libraries.writing import like_most
+from modelweld.libraries.known_classes import like_most
 from modelweld.progress import Progress
 from modelweld.results.diagnostics.merge_value import MergeVerdict, worth_merging
 from modelweld.results.diagnostics.notes import Diagnosis

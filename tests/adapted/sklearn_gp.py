@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 from adapted import Adapted
 from modelweld import read
-from modelweld.kinds.gp_predictors import SparseGP
+from modelweld.kinds.gp_natural import SparseGP
 from modelweld.libraries import write
 from modelweld.libraries.processes import inducing_inputs
 

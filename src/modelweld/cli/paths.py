@@ -10,8 +10,7 @@ from typing import Any
 
 from modelweld.cli.messages import say
 from modelweld.errors import InputError, announce
-from modelweld.federate.culprits import fuse_others
-from modelweld.federate.round import check_writable
+from modelweld.federate.round import check_writable, fuse_others
 from modelweld.files import READ, is_fusion, load, read_sites
 from modelweld.fuse import check_files, site_names
 from modelweld.fusion import Fusion

@@ -24,9 +24,9 @@ from modelweld.inputs.local_model import LocalModel, derive
 from modelweld.inputs.plain_tables import is_plain
 from modelweld.kinds import kind_of
 from modelweld.libraries import adapters, write
-from modelweld.libraries.labelled_rows import number_labels, summarise_groups
+from modelweld.libraries.centre_models import number_labels, summarise_groups
+from modelweld.libraries.known_classes import like_most
 from modelweld.libraries.reading import read
-from modelweld.libraries.writing import like_most
 
 DIMENSIONS = 128
 """Of the random projection by which groups are compared as sets of rows: cosines are right up to about .09."""

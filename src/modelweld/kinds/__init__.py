@@ -34,7 +34,7 @@ KINDS: dict[str, str | Kind] = {
     "topics": "topics.Topics",
     "sparse-gp": "sparse_gp.SparseProcess",
     "components": "components.Components",
-    "topic-vectors": "topic_vectors.TopicVectors",
+    "topic-vectors": "topics.TopicVectors",
 }
 """Kind -> its class, in a file of this folder that is loaded when it is asked for. K-means is a mixture whose
 covariances are one number."""

@@ -32,7 +32,7 @@ from modelweld.kinds.mixture_components import (
     seen_counts,
     weight_pairs,
 )
-from modelweld.kinds.mixture_fusion import HOWS, count_names, default_how, fuse_components
+from modelweld.kinds.mixture_reduction import HOWS, count_names, default_how, fuse_components
 
 if TYPE_CHECKING:
     from modelweld.results.fit_result import FitResult

@@ -19,7 +19,7 @@ from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import gp_natural
 from modelweld.kinds.fused_parts import Points, common_facts, concatenate, keep_arrays
-from modelweld.kinds.gp_predictors import NAMES, Kernel, SparseGP
+from modelweld.kinds.gp_natural import NAMES, Kernel, SparseGP
 from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout
 

@@ -9,8 +9,7 @@ and one line in the `TABLE` of known_classes.py, or, from outside the package, o
 imported when one of its models is read or written, never before.
 """
 
-from modelweld.libraries.known_classes import Adapter, adapters, register
+from modelweld.libraries.known_classes import Adapter, adapters, register, write
 from modelweld.libraries.reading import read
-from modelweld.libraries.writing import write
 
 __all__ = ["Adapter", "adapters", "read", "register", "write"]

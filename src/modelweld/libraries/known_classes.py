@@ -1,12 +1,15 @@
 """Which model classes can be read and written, by which functions: one line each.
 
 A library is imported when one of its models is read or written, never before.
+
+Fitted models of other libraries, written from fused parameters.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module, metadata
@@ -14,6 +17,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from modelweld.errors import InputError
+from modelweld.inputs.local_model import LocalModel
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ TABLE = (
     Adapter("sklearn.KMeans", "mixture", ".centre_models:kmeans"),
     Adapter("sklearn.MiniBatchKMeans", "mixture", ".centre_models:kmeans"),
     Adapter("sklearn.BayesianGaussianMixture", "mixture", ".mixture_models:gaussian", writes=False),
-    *(Adapter(f"sklearn.{name}", "mixture", ".labelled_rows:clusterer", writes=False) for name in CLUSTERERS.split()),
+    *(Adapter(f"sklearn.{name}", "mixture", ".centre_models:clusterer", writes=False) for name in CLUSTERERS.split()),
     Adapter("sklearn.GaussianNB", "class-table", ".centre_models:bayes"),
     Adapter("sklearn.MLPClassifier", "network", ".networks:mlp"),
     Adapter("sklearn.MLPRegressor", "network", ".networks:mlp"),
@@ -107,7 +111,7 @@ TABLE = (
     Adapter("hmmlearn.VariationalGaussianHMM", "hmm", ".hidden_markov:hmmlearn", "hmm", writes=False),
     Adapter("hmmlearn.VariationalCategoricalHMM", "hmm", ".hidden_markov:hmmlearn", "hmm", writes=False),
     Adapter("dynamax.ParamsGaussianHMM", "hmm", ".hidden_markov:dynamax", "dynamax"),
-    Adapter("modelweld.StickyHDPHMM", "hmm", "modelweld.hmm.adapter"),
+    Adapter("modelweld.StickyHDPHMM", "hmm", "modelweld.hmm.sticky"),
     Adapter("sklearn.GaussianProcessRegressor", "sparse-gp", ".processes:sklearn", writes=False),
     Adapter("gpytorch.ApproximateGP", "sparse-gp", ".processes:gpytorch", "gp", writes=False),
     Adapter("gpytorch.ExactGP", "sparse-gp", ".processes:gpytorch", "gp", writes=False),
@@ -161,3 +165,65 @@ def adapters() -> list[Adapter]:
     'mixture'
     """
     return list(KNOWN.values())
+
+
+def write(local: LocalModel, like: type | str | None = None, **options: object) -> Any:
+    """A fitted model of a library from parameters.
+
+    Parameters
+    ----------
+    local : LocalModel
+        Fused parameters (`Fusion.fused`), or a site's own.
+    like : class or str, optional
+        Which class to write; default the one it was read from, or the nearest that can hold it, or the first of its
+        kind whose library is installed.
+    **options
+        For the adapter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.cluster import KMeans
+    >>> from modelweld.libraries import read
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> model = KMeans(3, n_init=1, random_state=0).fit(X)
+    >>> bool((write(read(model)).predict(X) == model.predict(X)).all())
+    True
+    """
+    name = like if isinstance(like, str) else getattr(like, "__name__", "")
+    adapter = adapter_named(name or str(local.facts.get("class", "")) or _usual(local))
+    if adapter.kind != local.kind:
+        raise InputError(f"a {local.kind} cannot be written as {adapter.name}, which is a {adapter.kind}.")
+    if not adapter.writes:
+        near = [a for a in adapters() if a.kind == adapter.kind and a.writes]
+        adapter = next((a for a in near if a.module == adapter.module), near[0])
+    return function_of(adapter, "write")(local, adapter.name.split(".")[-1], **options)
+
+
+def _usual(local: LocalModel) -> str:
+    """The class to write for parameters that were not read from a model."""
+    known = [a.name for a in adapters() if a.kind == local.kind and a.writes and a.installed]
+    if not known:
+        raise InputError(
+            f"no installed library holds a {local.kind or 'model without a kind'}: modelweld.adapters() lists what "
+            "there is; the parameters themselves are fusion.parameters().arrays."
+        )
+    return known[0]
+
+
+def adapter_named(name: str) -> Adapter:
+    """The line of the table for a class name, with or without its library."""
+    found = [a for a in adapters() if name in (a.name, a.name.split(".")[-1])]
+    if len(found) != 1:
+        raise InputError(f"like is one of {', '.join(a.name for a in adapters() if a.writes)}; found {name!r}.")
+    return found[0]
+
+
+def like_most(models: Sequence[LocalModel]) -> str:
+    """The class most sites sent, of those that can hold the fused model; the first of the table among equals."""
+    order = {adapter.name: i for i, adapter in enumerate(adapters())}
+    number = Counter(str(model.facts.get("class", "")) for model in models)
+    holding = [name for name in number if name in order]
+    if not holding:
+        return ""
+    return min(holding, key=lambda name: (-number[name], order[name]))

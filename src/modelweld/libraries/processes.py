@@ -21,8 +21,7 @@ import sklearn
 from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.gp_natural import process_of
-from modelweld.kinds.gp_predictors import SparseGP
+from modelweld.kinds.gp_natural import SparseGP, process_of
 from modelweld.kinds.sparse_gp import record, sparse_gp
 
 SMOOTHNESS = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52", float("inf"): "rbf"}

@@ -12,8 +12,8 @@ from modelweld.inputs.feature_names import with_lacking, with_units
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import as_model, check_centres, is_plain, take_columns
 from modelweld.kinds import kind_of
+from modelweld.libraries.centre_models import summarise_groups
 from modelweld.libraries.known_classes import KNOWN, Adapter, function_of
-from modelweld.libraries.labelled_rows import summarise_groups
 from modelweld.libraries.own_rows import doubt_columns
 from modelweld.libraries.refusals import explain, refuse
 from modelweld.libraries.scaling import unscale

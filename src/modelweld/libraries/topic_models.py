@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.topic_vectors import c_tf_idf, topic_vectors
-from modelweld.kinds.topics import topics
+from modelweld.kinds.topics import c_tf_idf, topic_vectors, topics
 
 
 def read_lda(

@@ -21,8 +21,7 @@ from modelweld.core.family import Family, log_prior, subtract_evidence
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, block_size, group_of_values, offsets_of
-from modelweld.shards.fit import Atoms
-from modelweld.shards.shard import Summary
+from modelweld.shards.shard import Atoms, Summary
 
 
 class Centre(Tally):

@@ -42,8 +42,18 @@ from modelweld.progress import Progress, progress_to, report_progress
 from modelweld.request import Request, Screens, Search
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here, OnDask
-from modelweld.shards.fit import Learned, fuse_shard, learn_here, propose, survey
-from modelweld.shards.shard import About, Source, Summary, restate, summary_of
+from modelweld.shards.shard import (
+    About,
+    Learned,
+    Source,
+    Summary,
+    fuse_shard,
+    learn_here,
+    propose,
+    restate,
+    summary_of,
+    survey,
+)
 from modelweld.shards.shard_fusion import ShardFusion
 from modelweld.threads import check_n_jobs
 

@@ -27,8 +27,20 @@ from modelweld.families.capabilities import Embeds, NamesHyperparameters, Sample
 from modelweld.families.hyperparameters import check_choice, freeze_number, freeze_vectors, require
 from modelweld.families.math.start import prefer_given
 from modelweld.families.registry import register
-from modelweld.families.wishart.dispersion import Free, Matched, first_belief, first_between, maximise
-from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, log_evidence, posterior
+from modelweld.families.wishart.evidence import (
+    SPARE,
+    Belief,
+    Free,
+    Matched,
+    Points,
+    Sums,
+    first_belief,
+    first_between,
+    log_det,
+    log_evidence,
+    maximise,
+    posterior,
+)
 
 ASYMMETRY = 1e-8
 """Largest difference of S from its transpose, in units of the deviations: above it, it is no rounding."""
