@@ -96,7 +96,7 @@ def test_networks_of_ones_own():
     class Net(torch.nn.Module):
         pass
 
-    with pytest.raises(InputError, match="wrap its layers as one"):
+    with pytest.raises(InputError, match="Net cannot be traced"):
         modelweld.read(Net())
     with pytest.raises(InputError, match="state_dict does not say which activations"):
         modelweld.read(torch.nn.Linear(2, 2).state_dict())

@@ -91,4 +91,5 @@ def _weights(model: Module, part: Path, path: Path) -> str:
 
     layers = ", ".join(repr(module) for module in model.children())
     save_file(model.state_dict(), part, metadata={"layers": layers})
-    return f"net = Sequential({layers}); net.load_state_dict(safetensors.torch.load_file({str(path)!r}))"
+    made = f"Sequential({layers})" if type(model).__name__ == "Sequential" else "fusion.model()"
+    return f"net = {made}; net.load_state_dict(safetensors.torch.load_file({str(path)!r}))"

@@ -29,6 +29,7 @@ KINDS: dict[str, str | Kind] = {
     "": Kind(),
     "mixture": "mixture.Mixture",
     "network": "network.Network",
+    "deep-network": "deep_network.DeepNetwork",
     "hmm": "hmm.HMM",
     "class-table": "class_table.ClassTable",
     "topics": "topics.Topics",

@@ -192,7 +192,7 @@ class Network(Kind):
         """Weights and biases, with one noise and one spread per array, first read off the variance of its entries."""
         result: dict[Key, Family] = {}
         for name, axes in models[0].axes.items():
-            if any(axes):
+            if any(axes) and name not in models[0].auxiliary:
                 values = np.concatenate([np.ravel(m.arrays[name]) for m in models])
                 weight = np.concatenate(
                     [np.ravel(m.weight.get(name, np.ones(np.shape(m.arrays[name])))) for m in models]
@@ -238,23 +238,26 @@ def moments(X: Array) -> Array:
 
 def shares(models: Sequence[LocalModel]) -> Array:
     """How much every site has to say about every output, (J, outputs): n_jc / n_c, or the same for all that have it."""
-    has = np.array([_knows(m) for m in models])
+    return weigh_sites(models, f"W{len(layers(models[0])[0]) - 1}", axis=1)
+
+
+def weigh_sites(models: Sequence[LocalModel], name: str, axis: int) -> Array:
+    """The same, of outputs that stand along an axis of the weights `name`."""
+    has = np.array([_knows(m, name, axis) for m in models])
     counts = np.array([m.arrays.get("counts", h) for m, h in zip(models, has, strict=True)])
     counts = np.where(counts.sum(0) > 0, counts, has)
     counts = np.where(counts.sum(0) > 0, counts, 1.0)
     return np.asarray(counts / counts.sum(0))
 
 
-def _knows(model: LocalModel) -> Array:
+def _knows(model: LocalModel, name: str, axis: int) -> Array:
     """Which outputs a site has weights for: one or zero."""
-    W = layers(model)[0]
-    weight = np.asarray(model.weight.get(f"W{len(W) - 1}", np.ones(W[-1].shape)))
-    return np.asarray(np.sign(weight.max(axis=0)))
+    weight = np.asarray(model.weight.get(name, np.ones(np.shape(model.arrays[name]))))
+    return np.asarray(np.sign(np.moveaxis(weight, axis, 0).reshape(weight.shape[axis], -1).max(axis=1)))
 
 
-def like_sites(models: Sequence[LocalModel], W: Sequence[Array], b: Sequence[Array]) -> LocalModel:
-    """A network with these layers and all that the sites share, their classes and counts together."""
-    first = models[0]
+def join_labels(models: Sequence[LocalModel]) -> dict[str, object]:
+    """Classes of all sites by name, refused if one name means two."""
     labels: dict[str, object] = {}
     for j, model in enumerate(models):
         for name, label in model.facts["labels"].items():
@@ -262,6 +265,12 @@ def like_sites(models: Sequence[LocalModel], W: Sequence[Array], b: Sequence[Arr
                 raise InputError(
                     f"site {model.site or j}: its class {label!r} is {labels[name]!r} elsewhere; rename one."
                 )
+    return labels
+
+
+def like_sites(models: Sequence[LocalModel], W: Sequence[Array], b: Sequence[Array]) -> LocalModel:
+    """A network with these layers and all that the sites share, their classes and counts together."""
+    first, labels = models[0], join_labels(models)
     classes = first.coordinates.get("class")
     return network(
         W,

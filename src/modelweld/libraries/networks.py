@@ -1,7 +1,7 @@
 """Networks: PyTorch's Sequential of Linear layers with one activation, scikit-learn's MLPClassifier and MLPRegressor.
 
-Dropout is left out and batch normalisation folded into the layer beside it, both as in evaluation. Convolutions are
-refused: their channels are sets too, but a refit would have to draw images, and averages alone lose to local networks.
+Dropout is left out and batch normalisation folded into the layer beside it, both as in evaluation. Other networks of
+PyTorch are read by `modelweld.libraries.traced_networks`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ IGNORED = ("Dropout", "Identity", "Flatten")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 """Types of weights."""
 
+Folded = tuple[list[Array], list[Array], str, str]
+
 ENDS = ("Softmax", "LogSoftmax")
 """Modules after the last layer: outputs are logits up to a constant either way. They are written again."""
 
 
-def read_torch(
-    model: Any,
+def read_layers(
+    layers_of: Folded,
+    dtype: str,
     *,
     classes: Sequence[object] | None = None,
     y: ArrayLike | None = None,
@@ -42,12 +45,14 @@ def read_torch(
     X: ArrayLike | None = None,
     features: Sequence[str] | None = None,
 ) -> LocalModel:
-    """Weights and biases; with class counts, how much they are worth for each class.
+    """A network of linear layers, folded; with class counts, how much its weights are worth for each class.
 
     Parameters
     ----------
-    model : torch.nn.Sequential
-        Of Linear, one kind of activation (ReLU, Tanh, Sigmoid), Dropout, BatchNorm1d; also nested.
+    layers_of : weights, biases, activation and end
+        As `fold_layers` has found them.
+    dtype : str
+        Type of the weights.
     classes : sequence, optional
         Labels of the outputs; default 0, 1, ... where `y` or `class_counts` is given. Without any of them outputs are
         values, not logits.
@@ -62,8 +67,24 @@ def read_torch(
     features : sequence of str, optional
         Names of the features.
     """
-    W, b, activation, end = _fold_layers(list(_modules(model)))
-    outputs = len(b[-1])
+    W, b, activation, end = layers_of
+    classes, counts = count_classes(len(b[-1]), classes, y, class_counts)
+    return network(
+        W,
+        b,
+        activation=activation,
+        classes=classes,
+        counts=n if counts is None else counts,
+        inputs=None if X is None else moments(np.asarray(X, dtype=np.float64)),
+        features=features,
+        facts={"end": end, "dtype": dtype},
+    )
+
+
+def count_classes(
+    outputs: int, classes: Sequence[object] | None, y: ArrayLike | None, class_counts: ArrayLike | None
+) -> tuple[list[object] | None, ArrayLike | None]:
+    """Labels of the outputs, and how many rows of each a site has seen; None: outputs are values."""
     if classes is None and (y is not None or class_counts is not None):
         classes = range(outputs)
     counts = class_counts
@@ -72,16 +93,7 @@ def read_torch(
     for what, given in (("classes", classes), ("class_counts", counts)):
         if given is not None and len(np.asarray(given)) != outputs:
             raise InputError(f"{what} must be one for each of {outputs} outputs; found {len(np.asarray(given))}.")
-    return network(
-        W,
-        b,
-        activation=activation,
-        classes=None if classes is None else np.asarray(classes).tolist(),
-        counts=n if counts is None else counts,
-        inputs=None if X is None else moments(np.asarray(X, dtype=np.float64)),
-        features=features,
-        facts={"end": end, "dtype": str(next(model.parameters()).dtype).removeprefix("torch.")},
-    )
+    return None if classes is None else np.asarray(classes).tolist(), counts
 
 
 def _modules(model: Any) -> Iterator[Any]:
@@ -93,18 +105,21 @@ def _modules(model: Any) -> Iterator[Any]:
             yield module
 
 
-def _fold_layers(modules: list[Any]) -> tuple[list[Array], list[Array], str, str]:
-    """Weights (in, out), biases, activation and end; batch normalisation folded in."""
+def fold_layers(model: Any) -> Folded | None:
+    """Weights (in, out), biases, activation and end of a Sequential, batch normalisation folded in.
+
+    None if it is not of linear layers with one kind of activation (ReLU, Tanh, Sigmoid) between each two.
+    """
     W: list[Array] = []
     b: list[Array] = []
     activations = set()
     scale: Array | float = 1.0  # what happens to values between the last activation and the next Linear
     shift: Array | float = 0.0
     end, open_layer = "", False  # whether values come straight out of a Linear
-    for module in modules:
+    for module in _modules(model):
         name = type(module).__name__
         if end or (name == "Linear" and open_layer) or (name in NAMES and not open_layer):
-            raise InputError(f"{name} stands where none can: between two Linear layers there is one activation.")
+            return None
         if name == "Linear":
             w = _double(module.weight).T
             bias = np.zeros(w.shape[1]) if module.bias is None else _double(module.bias)
@@ -126,13 +141,9 @@ def _fold_layers(modules: list[Any]) -> tuple[list[Array], list[Array], str, str
         elif name in ENDS and open_layer:
             end = name
         else:
-            raise InputError(
-                f"a {name} is not read: a Sequential may hold Linear, {', '.join(NAMES)}, Dropout, BatchNorm1d with "
-                "running statistics, Flatten before the first layer, and Softmax or LogSoftmax at the end."
-            )
+            return None
     if not open_layer or len(activations) != 1:
-        found = f"activations {sorted(activations)}" if open_layer else "no Linear at the end"
-        raise InputError(f"a network ends in a Linear layer and has one kind of activation; found {found}.")
+        return None
     return W, b, activations.pop(), end
 
 
@@ -140,7 +151,7 @@ def _double(tensor: Any) -> Array:
     return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
 
 
-def write_torch(local: LocalModel, like: str) -> Any:
+def write_layers(local: LocalModel, like: str) -> Any:
     """A Sequential of Linear layers and activations, in evaluation mode; its outputs stand in the order of the classes.
 
     Which class an output is, a Sequential cannot say: ``local.coordinates["class"]`` does.

@@ -126,13 +126,14 @@ def _read_fitted(model: object, site: str, features: Sequence[str] | None, facts
         if said := explain(wrong, model, adapter, site):
             raise InputError(said) from wrong
         raise
-    about: dict[str, object] = {"class": adapter.name, "version": adapter.version}
+    about: dict[str, object] = {"class": adapter.name, "version": adapter.version, **local.facts}
     odd = doubt_columns(facts["X"], local.coordinates.get("feature")) if "X" in facts else ()
     doubts = [*local.facts.get("doubts", ()), *odd]
     for doubt in doubts:
         warn_user(Finding(f": {doubt}", DataWarning, [site or adapter.name]), DataWarning)
-        about["doubts"] = doubts
-    return local.with_(site=site or local.site, facts={**local.facts, **about})
+    return local.with_(
+        site=site or local.site, facts={**about, **local.facts, **({"doubts": doubts} if doubts else {})}
+    )
 
 
 def is_known(model: object) -> bool:

@@ -55,16 +55,8 @@ def remedy(model: object) -> str:
     >>> remedy(LogisticRegression().fit([[0.0], [1.0]], [0, 1]))[:45]
     'It has no interchangeable parts, so there is '
     """
-    bases = {f"{cls.__module__}.{cls.__name__}" for cls in type(model).__mro__}
-    if "torch.nn.modules.module.Module" in bases:
-        return (
-            "Networks are read as torch.nn.Sequential of Linear layers and activations: wrap its layers as one, "
-            "Sequential(net.fc1, ReLU(), net.fc2), which shares their weights."
-        )
     if isinstance(model, Mapping) and is_state(model):
-        return (
-            "A state_dict does not say which activations lie between its layers: give the torch.nn.Sequential itself."
-        )
+        return "A state_dict does not say which activations lie between its layers: give the network itself."
     if isinstance(model, (str, os.PathLike)):
         return "If it is the name of a file, modelweld.load reads that."
     if isinstance(model, type):

@@ -1,0 +1,394 @@
+"""Networks of convolutions and residual blocks: what is read is what is written, what is matched, what is taught."""
+
+import numpy as np
+import pytest
+
+from modelweld import InputError, LocalModel, fuse, load, read
+from modelweld.core.beta_bernoulli import BetaBernoulli
+from modelweld.families import Gaussian
+from modelweld.files.manifest import check_kind, save_site
+from modelweld.kinds.deep_network import HOWS
+from modelweld.kinds.drawn_inputs import LEVELS, describe, draw
+from modelweld.kinds.layer_graph import is_graph, layer, name_sets
+from modelweld.kinds.network_channels import average, deep_network, plain_arrays, shares
+from modelweld.libraries import write
+
+APART = {
+    "families": Gaussian(noise=1e-9, spread=1.0, shape="scalar", learning="nothing"),
+    "prior": BetaBernoulli(),
+    "screens": [],
+}
+"""Under these nothing that is not a copy is matched."""
+
+SMALL = [layer("Input"), layer("Conv2d", 0), layer("ReLU", 1), layer("Flatten", 2), layer("Linear", 3)]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def small(rng, channels=4, classes="ab", **more):
+    arrays = {
+        "W1": rng.normal(size=(channels, 1, 3, 3)),
+        "b1": rng.normal(size=channels),
+        "W4": rng.normal(size=(len(classes), channels * 4)),
+        "b4": rng.normal(size=len(classes)),
+    }
+    counts = rng.integers(1, 9, len(classes))
+    return deep_network(SMALL, arrays, classes=list(classes), counts=counts, **{"shape": (1, 4, 4), **more})
+
+
+# what travels
+
+
+def test_graphs_of_files_are_known_layers_fed_by_earlier_ones():
+    assert is_graph(SMALL)
+    for odd in (
+        None,
+        SMALL[:1],
+        [layer("Input"), layer("Linear", 1)],
+        [layer("Input"), layer("Linear", 0, 0)],
+        [layer("Input"), layer("Linear", True)],
+        [layer("Input"), layer("Linear", 0), layer("Input")],
+        [layer("Input"), layer("Linear", 0, weight=[1.0])],
+        [layer("Input"), layer("ReLU", 0, inplace=True)],
+        [layer("Input"), layer("__import__", 0)],
+        [layer("Input"), layer("Linear", 0), layer("Add", 1)],
+        [layer("Input"), "Linear"],
+    ):
+        assert not is_graph(odd), odd
+
+
+def test_channels_that_are_added_are_one_set():
+    graph = [
+        layer("Input"),
+        layer("Conv2d", 0),
+        layer("Conv2d", 1, depthwise=True),
+        layer("BatchNorm2d", 2),
+        layer("Conv2d", 3),
+        layer("Conv2d", 4),
+        layer("Add", 5, 3),
+        layer("Flatten", 6),
+        layer("Linear", 7),
+        layer("Softmax", 8),
+    ]
+    assert name_sets(graph) == [None, "h0", "h0", "h0", "h1", "h0", "h0", "h0", "class", "class"]
+
+
+def test_what_is_no_such_network_is_refused_in_a_file(rng):
+    model = small(rng)
+    check_kind(model)
+    for wrong, words in (
+        (
+            model.with_(facts={**model.facts, "graph": [layer("Input"), layer("os.system", 0)]}),
+            "'graph'.*makes no sense",
+        ),
+        (model.with_(facts={}), "states 'graph'"),
+        (
+            LocalModel(
+                {"W1": np.ones((2, 3))}, {"W1": ("h0", None)}, kind="deep-network", facts={"graph": SMALL, "labels": {}}
+            ),
+            "array W4",
+        ),
+    ):
+        with pytest.raises(InputError, match=words):
+            check_kind(wrong)
+
+
+# averages
+
+
+def test_of_channels_that_are_copies_the_average_is_the_network_itself(rng):
+    one = small(rng)
+    order = rng.permutation(4)
+    moved = {name: np.asarray(values) for name, values in one.arrays.items()}
+    moved |= {"W1": moved["W1"][order], "b1": moved["b1"][order], "W4": moved["W4"][:, order]}
+    fusion = fuse([one, one.with_(arrays=moved)], **APART)
+    assert fusion.K == 4
+    fused, own = plain_arrays(fusion.parameters("mean")), plain_arrays(one)
+    place = np.argsort(fusion.labels[0])
+    assert np.allclose(fused["W1"], own["W1"][place])
+    assert np.allclose(fused["W4"].reshape(2, 4, 4), own["W4"].reshape(2, 4, 4)[:, place])
+
+
+def test_running_moments_are_those_of_all_rows_together(rng):
+    graph = [layer("Input"), layer("Linear", 0), layer("BatchNorm1d", 1), layer("ReLU", 2), layer("Linear", 3)]
+    W, data, sites = rng.normal(size=(3, 2)), [], []
+    for n in (30, 70):
+        data.append(rng.normal(size=(n, 3)) * rng.uniform(0.5, 2, 3) + rng.normal(size=3))
+        arrays = {"W1": W, "mean2": data[-1].mean(axis=0), "var2": data[-1].var(axis=0), "W4": np.ones((2, 3))}
+        sites.append(deep_network(graph, arrays | {"W1": W.repeat(1, 0)}, counts=n))
+    fusion = fuse(sites, **APART)
+    assert fusion.K == 3
+    fused, rows = plain_arrays(fusion.parameters("mean")), np.concatenate(data)[:, np.argsort(fusion.labels[0])]
+    assert np.allclose(fused["mean2"], rows.mean(axis=0))
+    assert np.allclose(fused["var2"], rows.var(axis=0))
+
+
+def test_a_bound_on_width_keeps_what_weighs_most(rng):
+    fusion = fuse([small(rng, 4), small(rng, 5)], **APART)
+    assert fusion.K == 9
+    assert average(fusion._fit, 0.6).sizes == {"h0": 3}
+    assert average(fusion._fit, {"h0": 5}).sizes == {"h0": 5}
+    kept = average(fusion._fit, {"h0": 1}).arrays["W1"]
+    norms = [np.linalg.norm(w) for m in fusion._fit.models for w in m.arrays["W1"]]
+    assert np.isclose(np.linalg.norm(kept), max(norms))
+
+
+def test_classes_that_a_site_lacks_have_no_say(rng):
+    fusion = fuse([small(rng, classes="ab"), small(rng, classes="bc")], **APART)
+    pi = shares(fusion._fit.models)
+    assert pi[0, 2] == pi[1, 0] == 0
+    assert np.allclose(pi.sum(axis=0), 1)
+
+
+def test_networks_of_other_layers_do_not_fuse(rng):
+    other = [*SMALL[:2], layer("Tanh", 1), *SMALL[3:]]
+    model = small(rng)
+    with pytest.raises(InputError, match=r"site 1: .*same layers.* layer 2 is Tanh\(\), the first site's ReLU\(\)"):
+        fuse([model, model.with_(facts={**model.facts, "graph": other})])
+
+
+# drawn inputs
+
+
+def test_drawn_images_have_the_spectrum_and_the_values_that_sites_send(rng):
+    waves = rng.normal(size=(400, 2, 16, 16))
+    X = np.exp(0.5 * (waves + np.roll(waves, 1, 2) + np.roll(waves, 1, 3)))
+    sent = describe(X)
+    drawn = draw([LocalModel(sent, {name: (None,) for name in sent})], (2, 16, 16), 400, rng)
+    again = describe(drawn)
+    assert np.allclose(again["levels"][1:-1], sent["levels"][1:-1], rtol=0.05)
+    assert np.corrcoef(again["spectrum"], sent["spectrum"])[0, 1] > 0.95  # spreading the values changes it a little
+    assert len(sent["levels"]) == len(LEVELS)
+
+
+def test_tables_are_drawn_by_means_and_deviations(rng):
+    X = rng.normal(size=(500, 2)) * [1.0, 9.0] + [5.0, 0.0]
+    sent = describe(X)
+    drawn = draw([LocalModel(sent, {"inputs": (None, None)})], (2,), 4000, rng)
+    assert np.allclose(drawn.mean(axis=0), X.mean(axis=0), atol=0.5)
+    assert np.allclose(drawn.std(axis=0), X.std(axis=0), rtol=0.1)
+
+
+# PyTorch
+
+
+def nets():
+    """Networks that use every layer that is read, some as functions and methods, with random weights."""
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    class Block(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.before, self.norm = nn.Conv2d(2, width, 3, padding="same", bias=False), nn.BatchNorm2d(width)
+            self.up, self.each = (
+                nn.Conv2d(width, 2 * width, 1, groups=2),
+                nn.Conv2d(2 * width, 2 * width, 3, 1, 1, 1, 2 * width),
+            )
+            self.down, self.drop, self.last = nn.Conv2d(2 * width, width, 1), nn.Dropout(), nn.Linear(4 * width, 3)
+
+        def forward(self, x):
+            x = torch.relu(self.norm(self.before(x)))
+            x = x + self.down(functional.leaky_relu(self.each(self.up(x)), 0.2))
+            x = functional.max_pool2d(x, 2, stride=2)
+            x = functional.adaptive_avg_pool2d(x.tanh(), (2, 2)).contiguous()
+            x = functional.dropout(x.view(x.size(0), -1), training=self.training)
+            return functional.log_softmax(self.last(self.drop(x)), dim=1)
+
+    class Pooled(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.one, self.two = nn.Conv2d(2, width, 3, stride=2), nn.Conv2d(width, width, 1)
+            self.norm, self.last = nn.LayerNorm(width), nn.Linear(width, 3, bias=False)
+
+        def forward(self, x):
+            x = functional.gelu(self.one(x))
+            x += self.two(x)
+            return self.last(functional.silu(self.norm(x.mean(dim=(2, 3)))))
+
+    class Table(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.one, self.two, self.three = nn.Linear(5, width), nn.Linear(width, width), nn.Linear(width, 3)
+
+        def forward(self, x):
+            x = functional.elu(self.one(x))
+            return self.three(x + torch.sigmoid(self.two(x))).flatten(1)
+
+    def signals(width):
+        return nn.Sequential(
+            nn.Conv1d(2, width, 3, dilation=2),
+            nn.BatchNorm1d(width),
+            nn.Softplus(),
+            nn.AvgPool1d(2, ceil_mode=True),
+            nn.Flatten(),
+            nn.BatchNorm1d(width * 3),
+            nn.Linear(width * 3, width),
+            nn.LeakyReLU(0.3),
+            nn.Sequential(nn.Dropout(), nn.Linear(width, 3)),
+            nn.Softmax(1),
+        )
+
+    def layered(width):
+        return nn.Sequential(
+            nn.Conv2d(2, width, 3), nn.LayerNorm((width, 6, 6)), nn.Hardswish(), nn.Flatten(), nn.Linear(36 * width, 3)
+        )
+
+    def two_activations(width):
+        return nn.Sequential(nn.Linear(5, width), nn.ReLU(), nn.Linear(width, 4), nn.Tanh(), nn.Linear(4, 3))
+
+    image, table = (2, 8, 8), (5,)
+    return {
+        "residual, depthwise, grouped, batch norm": (Block, image),
+        "residual, mean over places, layer norm": (Pooled, image),
+        "table, residual": (Table, table),
+        "signals, batch norm after Flatten": (signals, (2, 10)),
+        "layer norm of images": (layered, image),
+        "two kinds of activation": (two_activations, table),
+    }
+
+
+NETS = (
+    "residual, depthwise, grouped, batch norm",
+    "residual, mean over places, layer norm",
+    "table, residual",
+    "signals, batch norm after Flatten",
+    "layer norm of images",
+    "two kinds of activation",
+)
+
+
+def make(name, width, seed=0):
+    """A network with weights and moments drawn anew, in evaluation mode, and the shape of its inputs."""
+    import torch
+
+    torch.manual_seed(seed)
+    maker, shape = nets()[name]
+    net = maker(width).double().eval()
+    for module in net.modules():
+        if getattr(module, "running_var", None) is not None:
+            module.running_mean.normal_()
+            module.running_var.uniform_(0.5, 2.0)
+            torch.nn.init.normal_(module.weight, 1.0, 0.3)
+    return net, shape
+
+
+def answers(net, X):
+    import torch
+
+    with torch.no_grad():
+        return net(torch.from_numpy(X).to(next(net.parameters()).dtype)).double().numpy()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("width", [4, 6])
+def test_what_is_written_computes_what_was_read_also_through_a_file(name, width, rng, tmp_path):
+    net, shape = make(name, width)
+    X = rng.normal(size=(7, *shape))
+    local = read(net, class_counts=[3, 4, 5], X=X)
+    assert np.allclose(answers(write(local), X), answers(net, X), atol=1e-9)
+    save_site(local, tmp_path / "site.safetensors", force=False)
+    assert np.allclose(answers(write(load(tmp_path / "site.safetensors")), X), answers(net, X), atol=1e-9)
+    again = read(write(local), class_counts=[3, 4, 5], X=X)
+    assert again.facts["graph"] == local.facts["graph"]
+    assert all(np.allclose(again.arrays[key], local.arrays[key]) for key in local.arrays)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", NETS)
+def test_networks_of_other_widths_fuse_and_answer(name, rng):
+    made = [make(name, width, seed) for seed, width in enumerate((4, 6, 8))]
+    shape = made[0][1]
+    sites = [read(net, class_counts=rng.integers(1, 9, 3), shape=shape) for net, _ in made]
+    fusion = fuse(sites)
+    X = rng.normal(size=(5, *shape))
+    assert list(HOWS) == ["distil", "mean"]
+    for how, options in (("mean", {}), ("distil", {"steps": 2, "width": 1})):
+        assert answers(fusion.model(how, **options), X).shape == (5, 3)
+
+
+@pytest.mark.torch
+def test_teaching_brings_a_network_nearer_to_the_ensemble_whatever_the_order_of_sites(rng):
+    from modelweld.kinds.distillation import compare
+
+    name = "residual, depthwise, grouped, batch norm"
+    sites = [read(make(name, 4, seed)[0], class_counts=[3, 4, 5], shape=(2, 8, 8)) for seed in range(3)]
+    fusion = fuse(sites)
+    models, start = fusion._fit.models, fusion.parameters("mean")
+    taught, again = (fuse(given).parameters("distil", steps=60, batch=32) for given in (sites, sites[::-1]))
+    agreement = compare(models, taught).agreement
+    assert agreement > compare(models, start).agreement
+    assert np.isclose(compare(models, again).agreement, agreement, atol=0.1)
+    X = rng.normal(size=(20, 2, 8, 8))
+    found = compare(models, taught, X, np.zeros(20, int))
+    assert all(0 <= share <= 1 for share in found)
+    assert np.allclose(taught.arrays["mean2"], start.arrays["mean2"])
+
+
+REFUSED = {
+    "layer '1', a GroupNorm, is not read. Layers that are: .*Conv2d": lambda nn: nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(4, 2)
+    ),
+    "layer '1', a PReLU, is not read": lambda nn: nn.Sequential(nn.Linear(3, 4), nn.PReLU(), nn.Linear(4, 2)),
+    "layer '0', an Embedding, is not read": lambda nn: nn.Sequential(nn.Embedding(3, 4), nn.Linear(4, 2)),
+    "'reflect' is not read": lambda nn: nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1, padding_mode="reflect"), nn.Flatten(), nn.Linear(4, 2)
+    ),
+    "layer '1': a Linear layer after a convolution needs a Flatten": lambda nn: nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.Linear(4, 2)
+    ),
+    "gives an image": lambda nn: nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 2, 1)),
+    "a Softmax before the end": lambda nn: nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Softmax(1), nn.Linear(4, 2)),
+    "BatchNorm1d without running moments": lambda nn: nn.Sequential(
+        nn.Linear(3, 4), nn.BatchNorm1d(4, track_running_stats=False), nn.ReLU(), nn.Linear(4, 2)
+    ),
+    "no channels to match": lambda nn: nn.Sequential(nn.Linear(3, 2), nn.Tanh()),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("words", REFUSED)
+def test_layers_that_are_not_known_are_refused_by_name(words):
+    from torch import nn
+
+    with pytest.raises(InputError, match=words):
+        read(REFUSED[words](nn))
+
+
+@pytest.mark.torch
+def test_steps_that_are_not_known_are_refused_by_name():
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, step):
+            super().__init__()
+            self.one, self.two, self.step = nn.Linear(3, 4), nn.Linear(4, 2), step
+
+        def forward(self, x):
+            return self.two(self.step(self.one(x)))
+
+    for step, words in (
+        (lambda x: x * 2, r"mul\(...\), is not read"),
+        (lambda x: torch.cat([x, x], 1)[:, :4], r"cat\(...\), is not read"),
+        (lambda x: x if x.sum() > 0 else -x, "cannot be traced.*must take one tensor and not branch"),
+        (lambda x: x + 1, r"add\(...\), is not read"),
+        (lambda x: nn.functional.max_pool1d(x, 2, return_indices=True), "max_pool1d"),
+    ):
+        with pytest.raises(InputError, match=words):
+            read(Net(step))
+
+
+@pytest.mark.torch
+def test_without_the_shape_of_images_none_are_drawn():
+    from torch import nn
+
+    nets = [nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(4, 2)) for _ in range(2)]
+    sites = [read(net, class_counts=[1, 2]) for net in nets]
+    with pytest.raises(InputError, match=r"how large images are.*shape=\(1, 28, 28\)"):
+        fuse(sites).model()
