@@ -24,12 +24,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from provenance import KEY, SAID, as_text, code_of, commit, is_of_today, loaded, provenance
 from provenance import versions as libraries
-from watching import shown
 
+T = TypeVar("T")
 HERE = Path(__file__).parent
 RESULTS, TABLES, EXPECTED = "results.json", "tables.md", "expected.json"
 TASK_FOLDER, FIGURE_FOLDER, CODE = "tasks", "figures", "code"
@@ -196,6 +196,13 @@ def finished(tasks: Sequence[Task], folder: Path) -> list[Task]:
 def file_of(task: Task, folder: Path) -> Path:
     """Where a task's result is kept."""
     return folder / f"{task.name.replace('/', '-')}.json"
+
+
+def shown(items: Iterator[tuple[str, T]], total: int) -> Iterator[tuple[str, T]]:
+    """The same, with a line for each on standard error."""
+    for k, (name, result) in enumerate(items, 1):
+        print(f"{k}/{total} {name}", file=sys.stderr, flush=True)
+        yield name, result
 
 
 def done(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, tuple[Result, set[str]]]]:

@@ -1,8 +1,5 @@
 """What is particular to Counts: sparse rows, vocabularies, starts, the density's normalisation, messages."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -16,7 +13,6 @@ from modelweld.families.counts import Counts
 from modelweld.families.math import simplex as rising
 from modelweld.families.math.event_densities import freedom, log_freedom
 from modelweld.inputs.stacks import stack_arrays
-from programs import printed_by
 
 
 def topics(D, base, between, seed, kind="probabilities", J=8, L=6, K=10):
@@ -211,15 +207,6 @@ def test_values_that_are_no_counts_are_refused():
 def test_bases_of_another_length_are_refused():
     with pytest.raises(InputError, match="3 entries"):
         Counts(base=[1.0, 1.0, 1.0]).starts(stack_arrays([[[0.5, 0.5]]]))
-
-
-@pytest.mark.slow
-def test_experiment(tmp_path):
-    script = Path(__file__).parents[1] / "experiments" / "newsgroups" / "run.py"
-    printed_by(script, "--smoke", "--out", tmp_path)
-    _, methods = json.loads((tmp_path / "results.json").read_text()).values()  # the first says where it comes from
-    assert all(np.isfinite(row["perplexity"]) for row in methods.values())
-    assert methods["Counts of probabilities, counts added"]["perplexity"] < methods["one silo, mean"]["perplexity"]
 
 
 def test_log_freedom_has_freedom_as_its_slope():

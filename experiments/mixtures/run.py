@@ -175,7 +175,7 @@ def measured(sites: Sites, seed: int) -> dict[str, Rows]:
 
 
 def identities(seed: int, J: int) -> Rows:
-    """Matchings of simulated sites, whose components have a truth: those of experiments/strength."""
+    """Matchings of simulated sites, whose components have a truth."""
     _, fits, fresh = estimated_sites(J, 8, np.random.default_rng(1000 + seed), independent, fit_mixture)
     models = [mixture(f.means, f.covariances, f.counts, counted=True) for f in fits]
     truth, rows = [f.truth for f in fits], {}

@@ -17,13 +17,13 @@ from study import Claim, Result, Table, Task, asdict, carried_out, done_with, fi
 
 import argparse
 import hashlib
-import importlib.util
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import coherence
 import numpy as np
+import silos
 from rivals import added, merged, merged_to
 from sklearn.decomposition import LatentDirichletAllocation
 
@@ -40,38 +40,27 @@ HELD_OUT = 10
 """One page of so many is held out."""
 
 
-def newsgroups_study() -> Any:
-    """The module of the earlier study of newsgroups: its silos, its perplexity."""
-    spec = importlib.util.spec_from_file_location("newsgroups_run", HERE.parent / "newsgroups" / "run.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 # ---------------------------------------------------------------- 20 newsgroups
 
 
 def newsgroups(data: Path | None, seed: int) -> Result:
     """Silos of documents, classes in shares of their own."""
-    study = newsgroups_study()
-    corpus = study.made_up(seed) if data is None else study.load(data)
+    corpus = silos.made_up(seed) if data is None else silos.load(data)
     rng = np.random.default_rng(seed)
-    halves = study.halves_of(corpus.test, rng)
-    held = [corpus.train[d] for d in study.silos_of(corpus, rng) if len(d) >= study.LOCAL_TOPICS]
+    halves = silos.halves_of(corpus.test, rng)
+    held = [corpus.train[d] for d in silos.silos_of(corpus, rng) if len(d) >= silos.LOCAL_TOPICS]
     return of_silos(held, corpus.train, halves, documents_table(corpus.test), seed)
 
 
 def of_silos(held: Sequence[Any], everything: Any, halves: Any, table: coherence.Table, seed: int) -> Result:
     """Perplexity, NPMI and UCI of every method for one seed, given the documents of every silo and all together."""
-    study = newsgroups_study()
 
     def fitted(x: Any, K: int) -> LatentDirichletAllocation:
-        return LatentDirichletAllocation(K, random_state=seed, max_iter=study.PASSES).fit(x)
+        return LatentDirichletAllocation(K, random_state=seed, max_iter=silos.PASSES).fit(x)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        models = [fitted(x, study.LOCAL_TOPICS) for x in held]
+        models = [fitted(x, silos.LOCAL_TOPICS) for x in held]
         model = fuse(models).model()
     counts = [np.asarray(m.components_) for m in models]
     rows, roots = np.vstack(counts), [np.sqrt(c / c.sum(1, keepdims=True)) for c in counts]
@@ -90,12 +79,12 @@ def of_silos(held: Sequence[Any], everything: Any, halves: Any, table: coherence
         measured = coherence.coherence(coherence.top_words(np.asarray(values), TOP), table)
         found[name] = {
             "K": len(values),
-            "perplexity": study.perplexity(np.asarray(values), halves),
+            "perplexity": silos.perplexity(np.asarray(values), halves),
             **{m: float(measured[m].mean()) for m in ("npmi", "uci")},
         }
     found["one silo"] = {
-        "K": study.LOCAL_TOPICS,
-        "perplexity": float(np.mean([study.perplexity(c, halves) for c in counts])),
+        "K": silos.LOCAL_TOPICS,
+        "perplexity": float(np.mean([silos.perplexity(c, halves) for c in counts])),
         **{m: found["stacking"][m] for m in ("npmi", "uci")},
     }
     return {"methods": found}
@@ -146,7 +135,7 @@ def pages(seed: int) -> Result:
     for b in np.unique(book):
         own = np.flatnonzero(book == b)
         out[rng.choice(own, max(1, len(own) // HELD_OUT), replace=False)] = True
-    halves = newsgroups_study().halves_of(X[out], rng)
+    halves = silos.halves_of(X[out], rng)
     held = [X[~out & (book == b)] for b in np.unique(book)]
     return of_silos(held, X[~out], halves, load().table, seed)
 
@@ -217,7 +206,7 @@ def summary(results: Mapping[str, Result]) -> dict[str, Any]:
 def main() -> None:
     """Run, and write results.json and tables.md."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="newsgroups20.npz: experiments/newsgroups/README.md")
+    parser.add_argument("--data", type=Path, help="newsgroups20.npz: README.md")
     parser.add_argument("--only", choices=[*SETS])
     parser.add_argument("--first", type=int, default=len(SEEDS), help="so many of the seeds, from the first")
     parser.add_argument("--done", action="store_true", help="tell of the tasks that are done, run no other")

@@ -35,8 +35,9 @@ from sklearn.mixture import GaussianMixture
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import modelweld
 from calibration import ROUND, bins
+
+import modelweld
 from modelweld import LocalModel, fuse, read
 from modelweld.results.posterior.confidence import is_right
 from provenance import keep

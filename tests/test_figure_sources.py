@@ -15,7 +15,7 @@ def study(monkeypatch):
 
 @pytest.fixture
 def told(study):
-    module = study("told_tables")
+    module = study("figure_sources")
     return module, [table for path in module.documents() for table in module.tables(path)]
 
 

@@ -8,10 +8,10 @@ A comment above a table says which:
     <!-- cited: Yurochkin et al. 2019, table 2 -->   typed by hand, from there
     <!-- unrecorded: seen once, 2026-11-16 -->       typed by hand, and no record is left
 
-Numbers of the files are rounded to the digits that the table shows. `tests/test_told_tables.py` accepts no table
+Numbers of the files are rounded to the digits that the table shows. `tests/test_figure_sources.py` accepts no table
 that is unrecorded or says nothing.
 
-python experiments/told_tables.py                    # tables without a source, and numbers that no record has
+python experiments/figure_sources.py                 # tables without a source, and numbers that no record has
 """
 
 from __future__ import annotations
