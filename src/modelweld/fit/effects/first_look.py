@@ -18,13 +18,21 @@ from modelweld.core.matching import Matching
 from modelweld.core.values import Index, Stack, group_of_values, offsets_of
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.effects.corrections import SiteEffects
-from modelweld.fit.effects.search import search_effects
-from modelweld.fit.effects.slopes import FEWEST_SCALED, FEWEST_SHIFTED, Slopes, allow, count_shared, is_spread_out
+from modelweld.fit.effects.search import EVIDENT, search_effects
+from modelweld.fit.effects.slopes import (
+    FEWEST_SCALED,
+    FEWEST_SHIFTED,
+    Slopes,
+    allow,
+    count_shared,
+    is_spread_out,
+    log_odds,
+)
 from modelweld.fit.screening.totals import Totals, find_units, total_stack
 
-CLEAR_GAIN, BY_CHANCE = 6.0, (2.0, 0.1)
-"""Nats beyond its price that one effect gains if it is there; and that all gain by chance, with those for each site and
-feature: of clean draws up to .12, of rows standardised apart from .2."""
+BY_CHANCE = 3.0
+"""Deviations by which what all effects gain may exceed what is expected where there are none: clean draws did by up to
+2.7, offsets of all sites by 4 and more."""
 
 MOST_SITES, MOST_NUMBERS = 256, 1_000_000
 """Sites, and values times features, up to which effects are looked for: there is an equation for each site."""
@@ -76,15 +84,17 @@ def choose_rows(stack: Stack, matching: Matching) -> list[Index]:
 
 
 def is_slight(board: Board) -> bool:
-    """Whether offsets and scales gain no more than by chance, given labels."""
+    """Whether, given labels, no number of offsets and scales is half evident, nor all gain more than by chance."""
     [stack], [family] = board.stacks, board.families
     J, D = len(board.sizes), stack.values.shape[1]
     spread = np.zeros(D) + family.hyperparameters[2]  # type: ignore[attr-defined]
-    zero = np.zeros((J, D))
+    zero, e, number = np.zeros((J, D)), np.zeros((D, 2 * J)), np.arange(1, J * D // 2 + 1)
     with np.errstate(all="ignore"):
-        gains = Slopes(board, SiteEffects(zero, zero), spread, allow(stack)).gains(np.zeros((D, 2 * J))).max(0)
-    gains = np.maximum(gains, 0.0)
-    return bool(gains.max() < CLEAR_GAIN and gains.sum() < BY_CHANCE[0] + BY_CHANCE[1] * gains.size)
+        slopes = Slopes(board, SiteEffects(zero, zero), spread, allow(stack))
+        gains = np.sort(np.maximum(slopes.gains(e).max(0), 0.0), axis=None)[::-1]
+        best = gains.cumsum()[: len(number)] + log_odds(number, J * D)
+        mean, variance = slopes.gain_by_chance(e)
+    return bool(best.max() < EVIDENT / 2 and gains.sum() < mean + BY_CHANCE * np.sqrt(variance))
 
 
 def all_share(board: Board) -> bool:
