@@ -9,7 +9,7 @@ import numpy as np
 
 from modelweld.core.values import Array, Flags
 from modelweld.fit.effects.corrections import SiteEffects
-from modelweld.fit.effects.slopes import Slopes, log_odds
+from modelweld.fit.effects.slopes import Slopes
 
 MOST_ROUNDS = 12
 """Of effects and which of them are not zero, in turn."""
@@ -46,7 +46,7 @@ class Design(Slopes):
         value -= 0.5 * self.of_widths * ((self.widths - at.log_scale.T) ** 2).sum()
         for kind in (on[:, : self.J], on[:, self.J :]):
             number = min(int(kind.sum()), kind.size // 2)  # effects are never taken for the rule
-            value += log_odds(number, kind.size)
+            value += self.log_odds(number, kind.size)
         return float(value)
 
     def proposals(self, at: SiteEffects, scaled: bool) -> Iterator[Array]:

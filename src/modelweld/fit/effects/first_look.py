@@ -19,15 +19,7 @@ from modelweld.core.values import Index, Stack, group_of_values, offsets_of
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.search import EVIDENT, search_effects
-from modelweld.fit.effects.slopes import (
-    FEWEST_SCALED,
-    FEWEST_SHIFTED,
-    Slopes,
-    allow,
-    count_shared,
-    is_spread_out,
-    log_odds,
-)
+from modelweld.fit.effects.slopes import FEWEST_SCALED, FEWEST_SHIFTED, Slopes, allow, count_shared, is_spread_out
 from modelweld.fit.screening.totals import Totals, find_units, total_stack
 
 BY_CHANCE = 3.0
@@ -92,7 +84,7 @@ def is_slight(board: Board) -> bool:
     with np.errstate(all="ignore"):
         slopes = Slopes(board, SiteEffects(zero, zero), spread, allow(stack))
         gains = np.sort(np.maximum(slopes.gains(e).max(0), 0.0), axis=None)[::-1]
-        best = gains.cumsum()[: len(number)] + log_odds(number, J * D)
+        best = gains.cumsum()[: len(number)] + slopes.log_odds(number, J * D)
         mean, variance = slopes.gain_by_chance(e)
     return bool(best.max() < EVIDENT / 2 and gains.sum() < mean + BY_CHANCE * np.sqrt(variance))
 

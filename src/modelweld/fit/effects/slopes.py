@@ -30,12 +30,8 @@ WIDE_SCALES = 0.25
 
 def is_spread_out(stack: Stack) -> Flags:
     """Features (D,) in which most values of most sites differ; of those that are mostly zero nothing is told."""
-    tiny, sites = np.finfo(float).tiny, sites_by_size(stack.values, stack.offsets)
-    ratios = [
-        middle(np.abs(own - middle(own))) / np.maximum(own.std(axis=0), tiny)
-        for _, own in sites
-        if len(own) >= FEWEST_SHIFTED
-    ]
+    sites = [own for _, own in sites_by_size(stack.values, stack.offsets) if len(own) >= FEWEST_SHIFTED]
+    ratios = [middle(np.abs(x - middle(x))) / np.maximum(x.std(axis=0), np.finfo(float).tiny) for x in sites]
     return np.asarray(middle(np.concatenate(ratios)) > LEAST_SPREAD)
 
 
@@ -49,11 +45,6 @@ def allow(stack: Stack, unlike: Sequence[int] = ()) -> Flags:
 def count_shared(board: Board) -> Index:
     """Number of each site's values that others share (J,)."""
     return np.bincount(board.group[board.counts[board.labels] > 1], minlength=len(board.sizes))
-
-
-def log_odds(number: Index | int, among: int) -> Array:
-    """Log probability that just these of so many effects are not zero, beside that of none: Beta-binomial."""
-    return np.asarray(scipy.special.betaln(number + 1, among - number + 1) + np.log(among + 1))
 
 
 class Slopes:
@@ -104,6 +95,11 @@ class Slopes:
     def price(self, e: Array) -> Array:
         """What each effect costs if it is not zero (D, 2 J)."""
         return np.asarray(0.5 * np.log1p(self.slab(e) * self.curvature))
+
+    @staticmethod
+    def log_odds(number: Index | int, among: int) -> Array:
+        """Log probability that just these of so many effects are not zero, beside that of none: Beta-binomial."""
+        return np.asarray(scipy.special.betaln(number + 1, among - number + 1) + np.log(among + 1))
 
     def gains(self, e: Array, slope: Array | None = None) -> Array:
         """What an offset, a scale or both of a site gain over none, beyond their price (3, D, J).

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from modelweld.core.values import Array, Flags, Index, Stack, block_size
-from modelweld.fit.engines.choice import is_large
+from modelweld.core.family import sum_by_atom
+from modelweld.core.values import Array, Flags, Index, Stack, block_size, group_of_values
 
 FEWEST_SITES = 3
 """For one of them to be named: of two, nobody knows which is right, and how far others lie apart."""
@@ -71,19 +71,13 @@ def site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array
         block = stack.take(part, offsets)
         values = np.asarray(quantity(block))
         if block.weight is None:
-            means.append(_sums(values, offsets) / block.sizes[:, None])
+            means.append(sum_by_atom(values, group_of_values(offsets)) / block.sizes[:, None])
             continue
         seen = block.seen
         number = np.add.reduceat(seen.astype(np.float64), offsets[:-1])
         total = np.add.reduceat(np.where(seen, values, 0.0), offsets[:-1])
         means.append(np.where(number > 0, total / np.maximum(number, 1.0), np.nan))
     return np.concatenate(means)
-
-
-def _sums(values: Array, offsets: Index) -> Array:
-    """Sums over the values of each site: as `np.add.reduceat`, five times as quick for many sites."""
-    N = len(values)
-    return np.asarray(scipy.sparse.csr_array((np.ones(N), np.arange(N), offsets), shape=(len(offsets) - 1, N)) @ values)
 
 
 def middle(x: Array) -> Array:
@@ -109,28 +103,10 @@ def median_over_sites(x: Array) -> Array:
 
 def centre_and_scale(stack: Stack) -> tuple[Array, Array]:
     """Medians of means; the scale is NaN in a dimension where most sites' values coincide: it tells nobody apart."""
-    means, means_about = means_by_site(stack)
-    centre = median_over_sites(means)
-    centre = np.where(np.isfinite(centre), centre, 0.0)
-    scale = np.sqrt(median_over_sites(means_about(centre)))
+    centre = np.nan_to_num(median_over_sites(site_means(stack, lambda block: block.values)))
+    scale = np.sqrt(median_over_sites(site_means(stack, lambda block: np.square(block.values - centre))))
     rounding = np.finfo(float).eps * np.abs(centre) * stack.sizes.max()
     return centre, np.where(scale > rounding, scale, np.nan)
-
-
-def means_by_site(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
-    """Means of the values of each site that has some, and of their squared differences from a centre."""
-    if not (stack.plain and is_large(stack)):
-        return site_means(stack, lambda b: b.values), lambda c: site_means(stack, lambda b: _squares(b.values - c))
-    from modelweld.fit.screening.screening_kernels import squares_by_site, sums_by_site
-
-    offsets = np.unique(stack.offsets)
-    sizes = np.diff(offsets)[:, None]
-    return sums_by_site(stack.values, offsets) / sizes, lambda c: squares_by_site(stack.values, offsets, c) / sizes
-
-
-def _squares(x: Array) -> Array:
-    """Square in place."""
-    return np.square(x, out=x)
 
 
 def any_seen(stacks: Sequence[Stack], N: int) -> Flags:
@@ -173,12 +149,6 @@ class Distances:
         """Write down how far every value lies; in how many dimensions each was measured."""
         measured = np.isfinite(self.scale)
         number = np.full(len(self.distance), np.count_nonzero(measured))
-        if self.stack.plain and is_large(self.stack):
-            from modelweld.fit.screening.screening_kernels import sum_squares
-
-            squares = sum_squares(self.stack.values, self.centre, np.where(measured, self.scale, np.inf))
-            np.sqrt(squares / number, out=self.distance)
-            return number
         for block, _ in blocks_of_sites(self.stack):
             off, usable = self.deviations(block)
             number[block] = usable.sum(1)

@@ -26,7 +26,7 @@ from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Flags, Index, SetValues, Stack, group_of_values
 from modelweld.families import Family
 from modelweld.families.math.start import vote_share
-from modelweld.fit.screening.distances import FEWEST_SITES, means_by_site
+from modelweld.fit.screening.distances import FEWEST_SITES, site_means
 from modelweld.fit.screening.duplicate_sites import fit_distinct
 from modelweld.fit.screening.near_duplicates import (
     SIMILAR,
@@ -126,8 +126,10 @@ def number_likely(given: SetValues) -> Index:
         return numbers
     values = _side_by_side([stack.filled() for stack in given.stacks])
     share = sizes[filled, None] / len(values)
-    means, means_about = means_by_site(Stack(values, offsets))
-    total = (share * means_about((share * means).sum(0))).sum(0)
+    stack = Stack(values, offsets)
+    means = site_means(stack, lambda block: block.values)
+    centre = (share * means).sum(0)
+    total = (share * site_means(stack, lambda block: np.square(block.values - centre))).sum(0)
     total = np.where(total > 0, total, np.inf)
     means, times = means / np.sqrt(total), np.zeros(len(sizes)) if given.times is None else given.times
     order, limit = np.argsort(means @ any_direction(len(total)), kind="stable"), 4 * SIMILAR**2

@@ -107,9 +107,8 @@ def total_values(values: Array, seen: Flags | None = None) -> Totals | None:
     """
     if len(values) < FEWEST_VALUES or values.ndim != 2:
         return None
-    mean, square = _medians(values if seen is None or seen.all() else np.where(seen, values, np.nan))
-    worth = len(values) / OF_MEDIANS
-    return Totals(mean, np.sqrt(square), worth, worth)
+    worth, known = len(values) / OF_MEDIANS, values if seen is None or seen.all() else np.where(seen, values, np.nan)
+    return Totals(*_medians(known), worth, worth)
 
 
 def total_stack(stack: Stack) -> list[Totals | None]:
@@ -119,24 +118,22 @@ def total_stack(stack: Stack) -> list[Totals | None]:
     found: list[Totals | None] = [None] * len(stack.sizes)
     for sites, own in sites_by_size(stack.where_seen(np.nan), stack.offsets):
         if len(own) >= FEWEST_VALUES:
-            worth = len(own) / OF_MEDIANS
-            for j, mean, square in zip(sites, *_medians(own), strict=True):
-                found[j] = Totals(mean, np.sqrt(square), worth, worth)
+            for j, mean, deviation in zip(sites, *_medians(own), strict=True):
+                found[j] = Totals(mean, deviation, len(own) / OF_MEDIANS, len(own) / OF_MEDIANS)
     return found
 
 
 def _medians(x: Array) -> tuple[Array, Array]:
-    """Median over the first axis, and the robust variance about it."""
+    """Median over the first axis, and the robust deviation from it."""
     mean = middle(x)
-    return mean, np.asarray((MAD_TO_DEVIATION * middle(np.abs(x - mean))) ** 2)
+    return mean, MAD_TO_DEVIATION * middle(np.abs(x - mean))
 
 
 def _medians_of_others(x: Array) -> tuple[Array, Array]:
-    """`_medians` of the others of each site (J, D); where sites are many, of all."""
+    """Median and squared deviation of the others of each site (J, D); where sites are many, of all."""
     J = np.arange(len(x))
-    others = x[:, None] if len(x) > LEFT_OUT else x[np.stack([np.delete(J, j) for j in J], axis=1)]
-    mean, square = (np.broadcast_to(found, x.shape) for found in _medians(others))
-    return mean, square
+    mean, deviation = _medians(x[:, None] if len(x) > LEFT_OUT else x[[np.delete(J, j) for j in J]].swapaxes(0, 1))
+    return np.broadcast_to(mean, x.shape), np.broadcast_to(deviation**2, x.shape)
 
 
 def find_misfits(totals: Sequence[Totals]) -> tuple[dict[int, Array], float]:
