@@ -22,7 +22,7 @@ import modelweld
 
 TARGET = Path(__file__).parent / "picture.png"
 
-# Okabe and Ito's colours, told apart by people with any kind of colour vision; grey is for what nobody shares
+# Okabe and Ito's colours, distinguishable with any kind of colour vision; grey is for what is not shared
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 ALONE, INK, FRAME, POINT = "#8A8A8A", "#2B2B2B", "#D5D5D5", "#C4C4C4"
 MARKERS = {"A": "o", "B": "s", "C": "^", "D": "D"}

@@ -2,7 +2,7 @@
 
 Four machines hold the files of 32 sites each, every site with some of twelve centres in five dimensions. Workers read
 and fuse their own files; the client sees sums, never a centre of a site. Here the machines are processes and the
-files are written first, and nobody else reaches them; with a cluster of yours, `client` is a
+files are written first, and no other user reaches them; with a cluster of yours, `client` is a
 `Client("tls://scheduler:8786", security=Security(...))`, since who reaches a scheduler without `Security` may run code
 there (docs/federate.md), and the paths are those that its workers see.
 """

@@ -3,7 +3,7 @@
     python examples/digit_features.py
 
 Each of five sites has its own digits (scikit-learn's, 8 x 8 pixels), some of the ten more than others, and learns a
-dictionary of strokes. Dictionaries are fused; no digit leaves its site. How well digits that nobody has seen are
+dictionary of strokes. Dictionaries are fused; no digit leaves its site. How well digits that no site has seen are
 rebuilt from six strokes is compared with the sites' own dictionaries, and with one learned from all digits.
 """
 
@@ -52,7 +52,7 @@ def main(seed: int = 0) -> modelweld.Fusion:
     fusion = modelweld.fuse([modelweld.read(model, X=rows) for model, rows in zip(models, own, strict=True)])
     print(fusion, "held by", np.bincount(fusion.counts)[1:].tolist(), "1, 2, ... sites")
     fused = fusion.model()
-    print(f"digits nobody has seen, from {STROKES} words each: share of their variance explained")
+    print(f"digits that no site has seen, from {STROKES} words each: share of their variance explained")
     print("  sites' own:", [round(explained(model, X[unseen]), 3) for model in models])
     print(f"  fused, {fusion.K} words: {explained(fused, X[unseen]):.3f}")
     pooled = learn(X[rest], fusion.K, seed)

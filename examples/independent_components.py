@@ -4,7 +4,7 @@
 
 Subjects are simulated on the 64 places of a real cap (experiments/data/electrodes): sources in the head, some of them
 shared by subjects, project to the electrodes as dipoles do. Each subject runs FastICA and sends its mixing matrix;
-recordings stay where they are. Nobody says how many components there are, or how alike is alike enough.
+recordings stay where they are. Neither the number of components nor a threshold of similarity is given.
 """
 
 from __future__ import annotations

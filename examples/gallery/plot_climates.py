@@ -4,7 +4,7 @@ Weather of fifty-six states
 
 Every state and territory of the US fits four components to the highs and lows of its own days (NOAA, 2015 to 2017)
 and sends them. Fused, a component is a kind of day, and a state's climate is how many of its days are of which kind.
-Days are a continuum: nobody knows a true number of kinds, so ask what it costs to tell so many apart and no more.
+Days are a continuum: there is no true number of kinds, so ask what it costs to tell so many apart and no more.
 """
 
 import csv

@@ -3,7 +3,7 @@ Countries over decades
 ======================
 
 In each of twelve years from 1952 to 2007 k-means finds four clusters of countries by life expectancy and income per
-head. With the years told, ``fuse`` follows the clusters: they move, and one may end. No country leaves its year.
+head. With the years given, ``fuse`` follows the clusters: they move, and one may end. No country leaves its year.
 """
 
 import csv

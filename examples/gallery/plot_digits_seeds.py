@@ -1,6 +1,6 @@
 """
-Which digit is it? Nobody says
-==============================
+Which digit is it? No labels given
+==================================
 
 Six schools each see some of the ten digits (scikit-learn's 1,797 images) and cluster their own with k-means. No
 labels and no images travel: only centres. Fused, centres of one column are taken for the same digit.

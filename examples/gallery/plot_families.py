@@ -4,7 +4,7 @@ What the right family is worth
 
 Rates, counts, proportions, directions and covariances scatter about their global value in ways of their own. Drawn
 from the record of a study (``experiments/families/tables.md``): agreement with the truth for the family that fits,
-for Gaussian values in its place, and for k-means that is told the number of groups.
+for Gaussian values in its place, and for k-means that is given the number of groups.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ scores = np.array([[float(cell.split()[0]) for cell in (row[1], row[2], row[4])]
 order = np.argsort(scores[:, 0] - scores[:, 1])
 fig, ax = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
 for column, (label, marker, colour) in enumerate(
-    [("family that fits", "o", "#c2410c"), ("Gaussian", "s", "steelblue"), ("k-means, told K", "x", "grey")]
+    [("family that fits", "o", "#c2410c"), ("Gaussian", "s", "steelblue"), ("k-means, given K", "x", "grey")]
 ):
     ax.scatter(scores[order, column], range(len(order)), marker=marker, color=colour, label=label, s=45, zorder=3)
 ax.hlines(range(len(order)), scores[order].min(1), scores[order].max(1), color="#ddd", lw=4, zorder=1)

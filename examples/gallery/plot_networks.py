@@ -37,7 +37,7 @@ fusion = modelweld.fuse([modelweld.read(net, y=labels) for net, labels in zip(ne
 fused = fusion.model()
 
 # %%
-# The same on the same 500 images that nobody has trained on.
+# The same on the same 500 images that no site has trained on.
 average = MLPClassifier((50,), max_iter=1).fit(X, y)
 average.coefs_ = [np.mean([net.coefs_[i] for net in nets], axis=0) for i in (0, 1)]
 average.intercepts_ = [np.mean([net.intercepts_[i] for net in nets], axis=0) for i in (0, 1)]

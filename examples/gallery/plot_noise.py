@@ -27,7 +27,7 @@ def schools(rng):
     return held, [np.array([X[rng.choice(np.flatnonzero(digit == d), 10)].mean(axis=0) for d in h]) for h in held]
 
 
-levels, told, untold = (0.0, 0.5, 1.0, 1.5, 2.0), [], []
+levels, stated, unstated = (0.0, 0.5, 1.0, 1.5, 2.0), [], []
 for level in levels:
     scores = []
     for seed in range(6):
@@ -40,14 +40,14 @@ for level in levels:
         stated = [LocalModel({"means": v}, axes, variance=error) for v, error in zip(noisy, errors, strict=True)]
         fused = [modelweld.fuse(sites, search=modelweld.Search(splits=False)) for sites in (stated, noisy)]
         scores.append([modelweld.metrics.adjusted_rand(truth, one.labels) for one in fused])
-    told.append(np.mean(scores, axis=0)[0])
-    untold.append(np.mean(scores, axis=0)[1])
-    print(f"noise {level:.1f}: ARI {told[-1]:.3f} where it is stated, {untold[-1]:.3f} where it is not")
+    stated.append(np.mean(scores, axis=0)[0])
+    unstated.append(np.mean(scores, axis=0)[1])
+    print(f"noise {level:.1f}: ARI {stated[-1]:.3f} where it is stated, {unstated[-1]:.3f} where it is not")
 
 # %%
 fig, ax = plt.subplots(figsize=(5.5, 3.4), layout="constrained")
-ax.plot(levels, told, "o-", label="noise stated")
-ax.plot(levels, untold, "x--", label="noise not stated")
+ax.plot(levels, stated, "o-", label="noise stated")
+ax.plot(levels, unstated, "x--", label="noise not stated")
 ax.set(xlabel="noise added, in deviations between digits", ylabel="ARI with the digits", ylim=(0, 1.05))
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)

@@ -3,7 +3,7 @@ The paper's first figure, small
 ===============================
 
 Twenty sites hold noisy copies of fifty atoms in fifty dimensions. The distance of what is found from what is true,
-over the noise, as in the paper's Figure 1: its setting, ours, and k-means of all centres, which is told the number
+over the noise, as in the paper's Figure 1: its setting, ours, and k-means of all centres, which is given the number
 of atoms.
 """
 
@@ -28,7 +28,7 @@ noises = (0.5, 2.0, 5.0, 10.0)
 methods = {
     "SPAHM, paper's setting": lambda drawn: modelweld.fuse(drawn.values, preset="paper"),
     "fuse(sites)": lambda drawn: modelweld.fuse(drawn.values),
-    "k-means, told K": kmeans,
+    "k-means, given K": kmeans,
 }
 scores = {name: np.zeros((len(noises), 2)) for name in methods}
 for i, sd in enumerate(noises):

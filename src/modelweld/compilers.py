@@ -48,7 +48,7 @@ def _compile(function: Function, fastmath: bool | set[str], *, keep: bool) -> Fu
 
 @contextmanager
 def _own_folder() -> Iterator[bool]:
-    """Within, numba keeps code in a temporary directory that nobody else can write to; False if there is none."""
+    """Within, numba keeps code in a temporary directory that no other user can write to; False if there is none."""
     settings, folder = vars(config), temporary_folder()
     before = settings["CACHE_DIR"]
     settings["CACHE_DIR"] = folder or before
@@ -79,7 +79,7 @@ def temporary_folder() -> str:
 
 
 class Saying(event.Listener):
-    """Tells whoever listens that something is being compiled; if nobody does, one line on the log."""
+    """Report to a callback that something is being compiled; without one, write a line to the log."""
 
     done = 0
 

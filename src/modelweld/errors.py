@@ -44,7 +44,7 @@ class ModelweldWarning(UserWarning):
 
     Examples
     --------
-    What may not pass unseen, in a program that nobody watches:
+    What may not pass unseen, in a program that runs unattended:
 
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", ModelweldWarning)
@@ -120,14 +120,14 @@ def warn_user(message: str | Warning, category: type[Warning] = ModelweldWarning
 
 
 class Finding(str):
-    """What users are told of some sites: a sentence that names them and, of a category, a warning (`announce`).
+    """A finding about some sites: a sentence that names them and, of a category, a warning (`announce`).
 
     Parameters
     ----------
     text : str
         What is said of the sites, which the sentence begins with.
     category : type of Warning, optional
-        None: it stands among the reasons of the result, and nobody is warned.
+        None: it stands among the reasons of the result, and no warning is given.
     sites : sequence of str
         Their names.
 

@@ -34,7 +34,7 @@ from modelweld.time.matcher import match_in_time
 class Job:
     """What is being fused, between two stages.
 
-    `sites` are what is fitted, `sent` what was aligned and not yet weighed; `reasons` is what users are told of sites.
+    `sites` are what is fitted, `sent` what was aligned, not yet weighed; `reasons` sentences about sites, for users.
     """
 
     sites: Sequence[Any]
@@ -48,7 +48,7 @@ class Job:
     reasons: tuple[str, ...] = ()
 
     def say(self, *reasons: str) -> Job:
-        """The job with something more that users are told."""
+        """The job with further sentences for users."""
         return replace(self, reasons=(*self.reasons, *reasons)) if reasons else self
 
 
@@ -64,7 +64,7 @@ def align(job: Job) -> Job:
 
 
 def choose(job: Job) -> Job:
-    """Families and plan that suit the kind, where nobody asked for others."""
+    """Families and plan that suit the kind, unless others were asked for."""
     kind, plan = job.kind, job.plan
     if job.families is None:
         sites = kind.weigh(job.sites)

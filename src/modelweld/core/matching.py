@@ -54,13 +54,13 @@ class Matching:
         Learned share of fragments beyond the first; zero where every site holds an atom once.
     kept : bool array (N,) or None
         Which local parameters were fitted, or are labelled like one that was; the others are gross outliers, of sites
-        that are excluded, or say nothing. None if nothing was excluded and nobody looked for outliers.
+        that are excluded, or say nothing. None if nothing was excluded and outliers were not looked for.
     reasons : tuple of str
         Why the others were not, and why matches were taken back, in plain words.
     screened : bool
         Whether gross outliers were looked for.
     duplicates : dict of int to int, or None
-        Sites that repeat another, and that other: they are labelled like it and were not fitted. None if nobody looked.
+        Sites that repeat another, and that other: they are labelled like it and not fitted. None if not looked for.
     effects : SiteEffects or None
         What sites differed by, and was corrected before the fit; None: nothing.
 
@@ -97,7 +97,7 @@ class Matching:
         return f"<Matching: {found}, objective {self.objective:.1f}>"
 
     def say(self, *findings: str) -> Matching:
-        """The matching with something more that users are told."""
+        """The matching with further sentences for users."""
         return replace(self, reasons=(*self.reasons, *findings)) if findings else self
 
     @property

@@ -73,7 +73,7 @@ class Directions(
         values.
     reference : float
         Set by `starts`: the concentration at which all scatter would be noise, by which learned ones are judged (zero:
-        nothing is believed, see `modelweld.families.math.own_concentration`).
+        without a hyperprior, see `modelweld.families.math.own_concentration`).
 
     Notes
     -----
@@ -235,7 +235,7 @@ class Directions(
         return replace(stack, values=upright(stack.values)) if self.axial else stack
 
     def log_prior(self) -> float:
-        """Log density of concentration and diversity, where something is believed of them."""
+        """Log density of concentration and diversity, where they have a hyperprior."""
         return self.law.log_prior()
 
     def pool(self, families: Sequence[Self], share: Array) -> Self:

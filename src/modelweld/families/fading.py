@@ -27,7 +27,7 @@ from modelweld.families.real_values import Gaussian
 from modelweld.families.registry import FAMILIES, register
 
 STANDSTILL = 3.0
-"""Nats by which a finite memory must raise the evidence to be believed in: twenty to one. Atoms that stand still would
+"""Nats by which a finite memory must raise the evidence to be accepted: twenty to one. Atoms that stand still would
 else be given some drift in half of all sets, and be forecast the worse for it."""
 
 
@@ -63,7 +63,7 @@ class Moving(HasHyperprior, Family):
         return found
 
     def log_prior(self) -> float:
-        """As of atoms that stand still; that they move at all is believed with odds of one in twenty."""
+        """As of atoms that stand still; that they move at all has prior odds of one in twenty."""
         return super().log_prior() - (STANDSTILL if np.isfinite(self.memory) else 0.0)
 
     def fade(self, sums: Array, correlation: Array) -> Array:
@@ -135,7 +135,7 @@ class FadingCounts(Moving, Counts):
 
     specificity = 0
     stands_as = Counts
-    limits = {"base": PSEUDO_COUNTS, "between": WORTH}  # noqa: RUF012 (nobody changes it)
+    limits = {"base": PSEUDO_COUNTS, "between": WORTH}  # noqa: RUF012 (it is never changed)
 
     memory: float = np.inf
 

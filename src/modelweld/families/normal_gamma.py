@@ -140,10 +140,10 @@ def maximise(of: Statistics, old: Belief, floor: Array) -> Belief:
         ]
         return -float(rise) / K, -np.concatenate(gradient) / K
 
-    told, low = np.asarray(of.n).max(0, initial=0.0) > 1, np.maximum(np.broadcast_to(floor, D), np.finfo(float).tiny)
+    known, low = np.asarray(of.n).max(0, initial=0.0) > 1, np.maximum(np.broadcast_to(floor, D), np.finfo(float).tiny)
     bounds: list[tuple[float | None, float | None]] = [(None, None)] * D
-    bounds += [log_bounds(bool(told[d]), old.strength[d], *STRENGTHS) for d in range(D)]
-    bounds += [log_bounds(bool(told[d]), old.shape[d], *SHAPES) for d in range(D)]
+    bounds += [log_bounds(bool(known[d]), old.strength[d], *STRENGTHS) for d in range(D)]
+    bounds += [log_bounds(bool(known[d]), old.shape[d], *SHAPES) for d in range(D)]
     bounds += [log_bounds(True, noise[d], low[d], noise[d] * np.exp(LARGEST_LOG_STEP)) for d in range(D)]
     found = scipy.optimize.minimize(
         cost, np.zeros(4 * D), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_UPDATE_STEPS}

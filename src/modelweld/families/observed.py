@@ -58,7 +58,7 @@ class Observed(
 
     @property
     def exact(self) -> bool:
-        """Whether sites differ by chance only, so that numbers of observations are believed."""
+        """Whether sites differ by chance only, so that numbers of observations are taken as stated."""
         return self.between is not None and bool(np.isinf(self.between).all())
 
     def rows_change(self, stack: Stack) -> bool:

@@ -72,7 +72,7 @@ class Gaussian(
         Variance of fragments in units of the width; what is not given is learned.
     origin, floor, squares, near, degrees, frame : array or float, optional
         Set by `starts` and learning: values are measured from `origin` before they are squared (rounding only); noise
-        does not fall below `floor`; `squares`, `near` and `degrees` are what is believed of noise and spread (zero:
+        does not fall below `floor`; `squares`, `near` and `degrees` are the hyperprior of noise and spread (zero:
         nothing, see `modelweld.families.math.start`). With full covariances `frame` is the matrix (D, D) that
         makes them diagonal: noise and spread are those of its coordinates, and `covariances` gives both as matrices.
 

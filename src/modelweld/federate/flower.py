@@ -196,7 +196,7 @@ class OneRound(Strategy):
             time.sleep(BETWEEN_LOOKS)
 
     def _name(self, node: int, said: str) -> str:
-        """What a node is called: what its number is bound to, whatever it says of itself; else what it says."""
+        """What a node is called: what its number is bound to, whatever name it states; else the stated one."""
         known = said if self.bound is None else self.bound.get(node)
         return known or f"node {node}"
 

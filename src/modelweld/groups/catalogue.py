@@ -8,7 +8,7 @@ entry are of one true value, or of two, by their evidence p(values, entry) / (p(
 - *New*: groups that are not in the catalogue lie near its entries as these do near each other: shares of e are learned
   from every entry, given the others.
 
-How many groups the catalogue names is learned from all of them. No cosine threshold is set, and entries that nobody has
+How many groups the catalogue names is learned from all of them. No threshold is set, and entries that no site has
 cost nothing but that a group may be any of them.
 """
 

@@ -1,7 +1,7 @@
 """One answer of many runs of one model on the same rows, and how often each group is found again.
 
 Runs of the same rows are no sites: their errors are the same, so that their agreement says nothing of how well a value
-is known, and nobody is warned that they resemble each other. What they say is how often a group is found: a frequency.
+is known, and that they resemble each other is no warning. What they say is how often a group is found: a frequency.
 """
 
 from __future__ import annotations

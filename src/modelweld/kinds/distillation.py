@@ -93,8 +93,8 @@ def _distance(given: torch.Tensor, wanted: torch.Tensor, *, values: bool) -> tor
 
     if values:
         return functional.mse_loss(given, wanted)
-    told = functional.log_softmax(given, dim=1)
-    return functional.kl_div(told, functional.log_softmax(wanted, dim=1), log_target=True, reduction="batchmean")
+    predicted = functional.log_softmax(given, dim=1)
+    return functional.kl_div(predicted, functional.log_softmax(wanted, dim=1), log_target=True, reduction="batchmean")
 
 
 def _as_floats(model: LocalModel) -> Any:

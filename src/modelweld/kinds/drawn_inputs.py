@@ -1,4 +1,4 @@
-"""Inputs drawn at the centre, for networks to be compared on: nobody's data, but alike in what first layers look at.
+"""Inputs drawn at the centre, for networks to be compared on: no site's data, but alike in what first layers look at.
 
 Images are smooth: neighbouring pixels are nearly the same, and white noise, in which they are not, drives a network
 where no image ever does. What is drawn is a Gaussian field with a *radial power spectrum* (how strong waves of so many
@@ -96,6 +96,6 @@ def shape_of(models: Sequence[LocalModel], features: int | None = None) -> tuple
         return said.pop()
     if features is None:
         raise InputError(
-            "nobody said how large images are, so none can be drawn: read(net, X=X), or read(net, shape=(1, 28, 28))."
+            "the size of images is not known, so none can be drawn: read(net, X=X), or read(net, shape=(1, 28, 28))."
         )
     return (features,)

@@ -35,7 +35,7 @@ atoms again."""
 
 BORROWED = 3.0
 """Points that a site's mean variance is worth beside that of a component which is narrower: one or two points have
-hardly any, and would be believed to the last digit."""
+hardly any, and would be taken as exact."""
 
 
 def parameters(model: LocalModel) -> Components:

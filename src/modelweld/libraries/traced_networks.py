@@ -60,10 +60,10 @@ def read_torch(
     Parameters are those of `read_module`.
     """
     folded = fold_layers(model)
-    told: dict[str, Any] = {"classes": classes, "y": y, "class_counts": class_counts, "n": n, "X": X}
+    facts: dict[str, Any] = {"classes": classes, "y": y, "class_counts": class_counts, "n": n, "X": X}
     if folded is None:
-        return read_module(model, shape=shape, features=features, **told)
-    return read_layers(folded, _dtype(model), features=features, **told)
+        return read_module(model, shape=shape, features=features, **facts)
+    return read_layers(folded, _dtype(model), features=features, **facts)
 
 
 write_torch = write_layers
@@ -185,8 +185,8 @@ class Trace:
             named = LAYERS[FUNCTIONS[word]]
             if any(key not in named and key[0] != "_" and value not in (None, False) for key, value in options.items()):
                 raise InputError(_refusal(f"{where} with {', '.join(options)}"))
-            told = {key: value for key, value in options.items() if key in named}
-            self._take(node, getattr(nn, FUNCTIONS[word])(*given, **told), where)
+            chosen = {key: value for key, value in options.items() if key in named}
+            self._take(node, getattr(nn, FUNCTIONS[word])(*given, **chosen), where)
         else:
             raise InputError(_refusal(where))
 

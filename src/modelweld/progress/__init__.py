@@ -14,13 +14,13 @@ from modelweld.errors import InputError
 from modelweld.progress.bar import show_bar
 
 Listener = Callable[[str, int, int | None], object]
-"""Called with what is being done, how much of it is done, and out of how much (None: nobody knows)."""
+"""Called with what is being done, how much of it is done, and out of how much (None: not known)."""
 
 Progress = bool | Listener | None
 """What `progress=` takes everywhere: a listener; True for a bar on standard error if someone watches; or nothing."""
 
 COMPILING = "compiling, once on this machine: up to half a minute"
-"""What is told while loops are compiled, the one step that a first call has and later ones have not."""
+"""What is reported while loops are compiled, the one step that a first call has and later ones have not."""
 
 Thing = TypeVar("Thing")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def show_bar(what: str) -> Iterator[Steps | None]:
-    """Who draws the bar within; None where standard error is a file or a pipe: nobody watches."""
+    """Who draws the bar within; None where standard error is a file or a pipe."""
     if not sys.stderr.isatty():
         yield None
         return

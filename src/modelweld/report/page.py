@@ -261,9 +261,9 @@ def lead(found: Content) -> str:
     """What was fused, and how it went."""
     sent = " and ".join(f"{one['N']:,} {_word(one, one['N'])}" for one in found["sets"])
     groups = found["sets"][0]["groups"]
-    told = [n or 0.0 for n in groups["points"] or [] if n != FEW]
+    shown = [n or 0.0 for n in groups["points"] or [] if n != FEW]
     more = "more than " if FEW in (groups["points"] or []) else ""
-    points = f"{more}{sum(told) + (groups['aside'] or 0.0):,.0f} {groups['counted']}"
+    points = f"{more}{sum(shown) + (groups['aside'] or 0.0):,.0f} {groups['counted']}"
     behind = f", {points}" if groups["points"] and not groups["shares"] else ""
     end = (
         "The fit converged."

@@ -62,7 +62,7 @@ Content: TypeAlias = dict[str, Any]
 
 
 def are_few(points: Array) -> NDArray[np.bool_]:
-    """Which whole numbers of points are too few to be shown, nor what stands for them; none is nobody's.
+    """Which whole numbers of points are too few to be shown, nor what stands for them; zero is shown.
 
     Examples
     --------

@@ -7,7 +7,7 @@ of its values), so a site can be added, or taken away again, when the local valu
 - Removing is exact if the owner brings what only the owner has left: the site's values, and the atoms they were given
   (its labels, or what `place` said). These labels cannot be found again from values and sums, because a value belongs
   where it was put, which need not be where it would be put today; nothing is guessed.
-- Hyperparameters are then learned from the sums. No sweeps follow: nobody else's values are there to be moved.
+- Hyperparameters are then learned from the sums. No sweeps follow: values of other sites are not there to be moved.
 
 Fusions of shards are such sums, too. What is left says no more of a site than its atoms do. But an atom that one site
 alone holds *is* that site's value, here as in the fusion, and how many values each site sent is kept, sorted, because
@@ -168,7 +168,7 @@ class SlimFusion:
         Notes
         -----
         Where the site was an atom's only holder, values that are not those once added are refused. At atoms that
-        others hold too they cannot be told and are taken on trust.
+        others hold too they cannot be checked and are accepted.
         """
         stacks = self._stacks(model)
         L, given = len(stacks[0].values), np.asarray(atoms)

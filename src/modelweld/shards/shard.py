@@ -65,7 +65,7 @@ are a value of another site again: COPIES minus the number of that value."""
 
 @dataclass(frozen=True, eq=False)
 class About:
-    """What a shard says of itself before anything is fused.
+    """What a shard states about its sites before anything is fused.
 
     Attributes
     ----------

@@ -176,7 +176,7 @@ def find_concerns(local: LocalModel, compared: bool) -> list[str]:
 
 
 TABLES = ("moves", "starts")
-"""Riding arrays whose cells count something else than members: transitions and beginnings of sequences."""
+"""Auxiliary arrays whose cells count something else than members: transitions and beginnings of sequences."""
 
 
 def cells_behind(model: LocalModel) -> dict[str, Array]:

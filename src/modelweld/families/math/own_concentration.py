@@ -4,7 +4,7 @@ Sites agree more closely on some atoms than on others. The concentration of an a
 z standard normal. Given its concentration an atom is as in `sphere`, so that its evidence is an integral over
 evidences of the same statistics (`bessel`); at diversity zero it is that of one concentration for all.
 
-What is believed before anything is matched (`log_prior`): that the noise, as a share reference / (reference +
+The hyperprior before anything is matched (`log_prior`): that the noise, as a share reference / (reference +
 concentration) of the scatter, is as likely to be any, and that atoms are alike,
 
     log p(concentration) = -log(1 + concentration / reference),      log p(diversity) = -ALIKE diversity.
@@ -37,7 +37,7 @@ from modelweld.families.math.sphere import CONCENTRATIONS, direction_of, directi
 
 FEWEST_VALUES = 4
 """Values that some atom must have for a diversity to be learned: where there are two or three sites, a loose atom is a
-few values that nobody shares, and a prior that expects few atoms makes such of all of them."""
+few values that are not shared, and a prior that expects few atoms makes such of all of them."""
 
 MOST_ROUNDS, ENOUGH = 30, 1e-8
 """Learning ends after this many rounds, or at the first that brings less than this many nats; after the next sweep it
@@ -50,7 +50,7 @@ have diversities of two and more, by two to six nats; signatures, whose atoms di
 FIRST_DIVERSITY, MOST_DIVERSITY = 0.5, 3.0
 """Where a climb begins (at zero there is no slope), and where it ends: two deviations either way are then a factor of
 160,000 apart. Matchings begin with atoms that are alike: where they begin with atoms that differ, thousands of values
-that nobody shares find one another by chance, as loose copies, and confirm each other in it."""
+that are not shared find one another by chance, as loose copies, and confirm each other in it."""
 
 
 class Mixed(NamedTuple):
@@ -74,7 +74,7 @@ class Mixed(NamedTuple):
         return np.asarray(self.kappa * np.exp(self.diversity * (bessel.NODES if self.columns > 1 else np.zeros(1))))
 
     def log_prior(self) -> float:
-        """Log density of concentration and diversity; zero where nothing is believed."""
+        """Log density of concentration and diversity; zero without a hyperprior."""
         return -float(np.log1p(self.kappa / self.reference)) - ALIKE * self.diversity if self.reference else 0.0
 
     def log_evidence(self, rows: Array) -> Array:

@@ -72,10 +72,10 @@ def maximise(
         spread=np.maximum(np.exp(log_ratio) * noise, SMALLEST_RATIO * floor),
     )
     rise = log_likelihood(effects, new) - log_likelihood(effects, old)
-    believed = prior.of_ratio(new.spread / new.noise) - prior.of_ratio(old.spread / old.noise)
+    log_prior = prior.of_ratio(new.spread / new.noise) - prior.of_ratio(old.spread / old.noise)
     if scalar:
-        return new if rise.sum() + believed.sum() >= 0 else old
-    rise += believed
+        return new if rise.sum() + log_prior.sum() >= 0 else old
+    rise += log_prior
     return Hyperparameters(*(np.where(rise >= 0, a, b) for a, b in zip(new, old, strict=True)))
 
 

@@ -214,7 +214,7 @@ _KEPT: WeakKeyDictionary[Stack, dict[bool | None, Compositions]] = WeakKeyDictio
 
 
 COMPILED_FROM = 200_000
-"""Terms from which on the compiled sums are used: below, scipy takes a few hundredths of a second, and nobody should
+"""Terms from which on the compiled sums are used: below, scipy takes a few hundredths of a second, and no call should
 wait for a compiler."""
 
 

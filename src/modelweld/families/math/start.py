@@ -5,7 +5,7 @@ share of it that is noise, off values that are most likely copies of each other:
 matchings between the largest groups, and, where that is something else, by a vote of many groups. The largest may be
 two that coincide, or be split more finely than all others.
 
-What is believed of noise and spread before anything is matched: weak, and free of units.
+The hyperprior of noise and spread before anything is matched: weak, and free of units.
 
 The likelihood of one-way random effects is unbounded where two sites coincide (noise to zero), and its spread can fall
 to zero, so that every atom is the grand mean. Neither is ever what a user means. So noise has the conjugate prior,
@@ -73,11 +73,11 @@ FEWEST_VOTERS = 3
 
 ANOTHER_VIEW, FAR_APART = 4.0, 1000.0
 """Factor by which the vote must differ from all other starts to be one more, and that from which on what lies between
-them is one more, too: sites of one value each, many of them, are compared with neighbours and vote with strangers."""
+them is one more, too: sites of one value each, many of them, meet neighbours and vote with unrelated ones."""
 
 LEAP, FEWEST_COPIES = 4.0, 3
 """Factor between squared distances, next to each other among the closest quarter of matched pairs, that parts copies
-from strangers where even that quarter looks like strangers; and how many copies there must be at least."""
+from unrelated values where even that quarter looks unrelated; and how many copies there must be at least."""
 
 UNKNOWN_SHARE = 0.1
 """The share when there are no two groups to compare: the likelihood will not move it (nothing is matched)."""
@@ -153,7 +153,7 @@ def _match_distances(a: tuple[Array, Array | None], b: tuple[Array, Array | None
 def below_leap(ranked: Array) -> float | None:
     """Median of the distances below the largest leap in the closest quarter; None where there is no such leap.
 
-    Where groups share few of their atoms, the closest quarter is mostly of strangers. Copies are then far closer.
+    Where groups share few of their atoms, the closest quarter is mostly unrelated. Copies are then far closer.
 
     Examples
     --------
@@ -262,7 +262,7 @@ EXPECTED_SHARE = 0.01
 collapse in twenty dimensions (three draws of four); a hundredth and three hundredths never did."""
 
 NEAR = 0.1
-"""Ratio of spread to noise below which atoms are hardly told apart, at most. At one, overlapping atoms are split too
+"""Ratio of spread to noise below which atoms hardly differ, at most. At one, overlapping atoms are split too
 often (the hardest golden case has eight atoms too many instead of four)."""
 
 DEGREES, SHARE_OF_WIDTH = 2.0, 0.1
@@ -275,9 +275,9 @@ class NoisePrior(NamedTuple):
     Attributes
     ----------
     squares : array (D,) or (1,)
-        s above, in each dimension; zero where nothing is believed.
+        s above, in each dimension; zero without a hyperprior.
     near : float
-        near above; zero where nothing is believed.
+        near above; zero without a hyperprior.
     degrees : float
         nu above.
 
@@ -317,10 +317,10 @@ FLAT = NoisePrior(np.zeros(1))
 
 
 def noise_prior_of(first: Look, width: Array) -> NoisePrior:
-    """What is believed of values after a first look.
+    """The hyperprior of values after a first look.
 
     Noise may be far below EXPECTED_SHARE where most groups say so, and atoms as hard to tell apart as they look. Where
-    components have a `width`, noise is believed to be about a share of that.
+    components have a `width`, noise is expected to be about a share of that.
     """
     share = max(first.shares)
     near = NEAR * min(1.0, 1 / share - 1) / first.typical

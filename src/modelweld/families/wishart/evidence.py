@@ -57,7 +57,7 @@ from modelweld.families.math.start import CLOSER, CLOSEST, GROUPS_COMPARED, rank
 from modelweld.families.normal_gamma import MOST_UPDATE_STEPS, STRENGTHS
 
 SPARE = 2
-"""Points beyond D that a covariance needs to be believed: with D + 2 the inverse of its Wishart matrix has a mean."""
+"""Points beyond D that a covariance needs to count: with D + 2 the inverse of its Wishart matrix has a mean."""
 
 
 class Belief(NamedTuple):
@@ -215,13 +215,13 @@ def log_det(matrices: Array) -> Array:
 
 LARGEST_BETWEEN = 1e6
 """Covariances that agree to a tenth of a percent (the square root of 2 / 1e6) coincide for all purposes: beyond, the
-likelihood would have to be told from rounding."""
+likelihood would have to be distinguished from rounding."""
 
 FREEDOMS = (0.01, 1e6)
 """Bounds of freedom - (D - 1): from atoms with nothing in common to atoms that are all the same."""
 
 HOPELESS = 1e10
-"""Nats by which a search is told to turn back where a scale has no inverse."""
+"""Nats by which a search is made to turn back where a scale has no inverse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,8 +362,8 @@ def maximise(
     low, high = search.bounds(replace(free, between=matched is not None), floor)
     x = climb(log_likelihood, np.zeros(len(low)), low, high, most_steps=MOST_UPDATE_STEPS)
     best, width, _ = search.at(x)
-    told = x.any() and np.linalg.matrix_rank(best.scale, hermitian=True) == search.D
-    return (best, width) if told else (old, between)
+    found = x.any() and np.linalg.matrix_rank(best.scale, hermitian=True) == search.D
+    return (best, width) if found else (old, between)
 
 
 MOST_PAIRS = 20_000

@@ -366,7 +366,7 @@ class Moments(InverseWishart):
     singular, as that of a single frame is.
 
     Use it where few independent points lie behind each value, such as the visits to a hidden state, whose frames
-    resemble each other too much to count. Each point of a value counts. But a large n is believed, and sites that
+    resemble each other too much to count. Each point of a value counts. But a large n is accepted, and sites that
     differ by more than chance will not match.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Site effects, a first look: other units, told by means and deviations; and whether other effects may be there.
+"""Site effects, a first look: other units, found from means and deviations; and whether other effects may be there.
 
 Where every site shares half of its values, sites hang together and no offset or scale gains much at these labels, there
 is nothing to find. Most sites are such, and a call then enters this file and `slopes` alone: not the search.

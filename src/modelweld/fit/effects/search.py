@@ -8,7 +8,7 @@ and nearly so in the log scales g: both follow from linear equations (`Design`).
     - e^2 / (2 t) - 1/2 log(1 + t A),    t: variance of the slab, A: curvature of the log density in e,
 
 and which of them are not zero has a Beta-binomial prior. Labels are proposed by fits of corrected values, from several
-starts. Nobody knows which site is right: the median one has no effect.
+starts. No site is the reference: the median one has no effect.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def search_effects(
             labels = matching.stacked_labels[rows][order] if units is None else problem.propose(none)
             found, unlike = search(problem, labels, briefly)
         scaled_far = found is not None and ((found.log_scale != 0).sum(1) > 1)[~kept_sites[sites]].any()
-        if not unlike and not scaled_far:  # of a site that was excluded whole, an offset or one unit is believed
+        if not unlike and not scaled_far:  # of a site that was excluded whole, an offset or one unit is accepted
             break
     if found is None or not all(np.isfinite(x).all() for x in found):
         return units
@@ -236,7 +236,7 @@ def search(problem: Problem, labels: Index, briefly: bool) -> tuple[SiteEffects 
     """The best effects from all starts, if they are evident beside the fit without any, whose labels are given.
 
     Effects must show in what a site shares: those of sites that share too little even then are zero, and whether there
-    are such sites is told. If `briefly`, one start must promise something before others are tried.
+    are such sites is returned. If `briefly`, one start must promise something before others are tried.
     """
     stack, zero = problem.stack, np.zeros_like(problem.totals[0])
     none = SiteEffects(zero, zero)

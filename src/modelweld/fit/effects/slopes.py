@@ -29,7 +29,7 @@ WIDE_SCALES = 0.25
 
 
 def is_spread_out(stack: Stack) -> Flags:
-    """Features (D,) in which most values of most sites differ; of those that are mostly zero nothing is told."""
+    """Features (D,) in which most values of most sites differ; not those that are mostly zero."""
     sites = [own for _, own in sites_by_size(stack.values, stack.offsets) if len(own) >= FEWEST_SHIFTED]
     ratios = [middle(np.abs(x - middle(x))) / np.maximum(x.std(axis=0), np.finfo(float).tiny) for x in sites]
     return np.asarray(middle(np.concatenate(ratios)) > LEAST_SPREAD)

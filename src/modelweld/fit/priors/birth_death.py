@@ -34,7 +34,7 @@ from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 
 HELD_PRIOR = 1.0
-"""Groups that hold an atom, and groups that do not, which are believed to have been seen before any: Beta(2, 2)."""
+"""Groups that hold an atom, and groups that do not, counted as if seen before any: Beta(2, 2)."""
 
 LOG_LIVES_DEVIATION = 3.0
 """Prior deviation of log(hazard x the whole span): lives between a twentieth of it and twenty times as long. Weak, and

@@ -43,7 +43,7 @@ LEAST_CURVATURE = 1e-3
 """By which slopes are divided: where the surface is flat a step is long enough."""
 
 NEARBY = 1e-5 * np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-"""A point and its neighbours in log a and log b, by whose slopes curvatures are told."""
+"""A point and its neighbours in log a and log b, by whose slopes curvatures are estimated."""
 
 REMEMBERED = 256
 """Tables of supports that are remembered with their spectrum: a search comes back to the same ones again and again."""

@@ -88,7 +88,7 @@ def clip_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
 
     Where a site's widest variances are above `FAR_MORE` times a typical site's in more than half of the features, none
     is above that; where its median ones are below a typical site's over `FAR_MORE` in so many, none is below that. A
-    single feature may well differ: one that is the same for nearly everybody has no variance at most sites. Asked last:
+    single feature may well differ: one that is the same for most points has no variance at most sites. Asked last:
     how wide components are also tells in which units they are. Needs at least four sites.
 
     Examples

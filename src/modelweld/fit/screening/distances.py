@@ -18,7 +18,7 @@ from modelweld.core.family import sum_by_atom
 from modelweld.core.values import Array, Flags, Index, Stack, block_size, group_of_values
 
 FEWEST_SITES = 3
-"""For one of them to be named: of two, nobody knows which is right, and how far others lie apart."""
+"""For one of them to be named: with two, neither is the reference, nor is it known how far sites lie apart."""
 
 FEWEST_SITES_TO_COMPARE = 4
 """Below this nothing is excluded. A median over sites needs an honest majority, and with three a site that merely
@@ -102,7 +102,7 @@ def median_over_sites(x: Array) -> Array:
 
 
 def centre_and_scale(stack: Stack) -> tuple[Array, Array]:
-    """Medians of means; the scale is NaN in a dimension where most sites' values coincide: it tells nobody apart."""
+    """Medians of means; the scale is NaN in a dimension where most sites' values coincide: it tells none apart."""
     centre = np.nan_to_num(median_over_sites(site_means(stack, lambda block: block.values)))
     scale = np.sqrt(median_over_sites(site_means(stack, lambda block: np.square(block.values - centre))))
     rounding = np.finfo(float).eps * np.abs(centre) * stack.sizes.max()

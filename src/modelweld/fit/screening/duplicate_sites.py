@@ -15,7 +15,7 @@ from modelweld.errors import DuplicateWarning, Finding
 from modelweld.fit.screening.exclusion import keep_sites, restore_duplicates
 
 FEWEST_OWN = 2
-"""Values that coinciding sites, and nobody else, must have in common: two sites may well send the same single value,
+"""Values that coinciding sites, and no other site, must have in common: two sites may well send the same single value,
 and small sites of counts or codes coincide by themselves."""
 
 COINCIDED = (
@@ -66,7 +66,7 @@ def find_duplicates(stacks: Sequence[Stack], numbers: Index) -> tuple[list[list[
 def fit_distinct(values: SetValues, fit: Fit) -> Matching:
     """The matching of all sites, of which `fit` sees those once that coincide, by their `numbers`.
 
-    Where all coincide there is nobody whose answer they could spoil: all are fitted, and copies give back the model.
+    Where all coincide there is no other answer to spoil: all are fitted, and copies give back the model.
     """
     groups, stand_in = find_duplicates(values.stacks, values.numbers)
     if not groups:

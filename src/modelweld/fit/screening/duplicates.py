@@ -1,7 +1,7 @@
 """What was sent more than once: sites that repeat another, exactly or nearly, and models of nearly the same rows.
 
 Two independent sites never agree to a millionth of their own range. Taken for independent, two that do say that the
-noise is next to nothing, and then nobody else's values match. So a site whose values are those of another, in whatever
+noise is next to nothing, and then no other values match. So a site whose values are those of another, in whatever
 order, is *counted once*: one of them is fitted, the others are labelled like it and are in the result as it is. Every
 value gets a number, the same for those that coincide; sites with the same numbers coincide.
 
@@ -54,7 +54,7 @@ FEWEST_NUMBERS = 6
 """Numbers that must agree: fewer agree that well by chance once in 10,000 pairs of sites."""
 
 MOST_OF_SITES = 0.75
-"""Quantile over sites of what they say noise is, from which suspects are told: three quarters may be copies."""
+"""Quantile over sites of what they say noise is, from which suspects are identified: three quarters may be copies."""
 
 
 def duplicates(values: SetValues, fit: Fit) -> Matching:
@@ -110,7 +110,7 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
 
 
 def any_direction(D: int) -> Array:
-    """A direction (D,) that nobody chose, always the same: what coincides does so along it, and little else does."""
+    """An arbitrary direction (D,), always the same: what coincides does so along it, and little else does."""
     return np.random.default_rng(0).normal(size=D)
 
 

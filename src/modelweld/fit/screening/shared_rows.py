@@ -28,12 +28,12 @@ INDEPENDENT = 0.5
 """Share of columns that is taken for independent of the others, where rows may be shared."""
 
 FLAT, LAGS = 0.05, 3
-"""Share of what standard errors allow below which a column typically lies where everybody holds the same value, up to a
+"""Share of what standard errors allow below which a column typically lies where all sites hold the same value, up to a
 ridge that was added to its variance: it says nothing. Each value is compared with so many to tell what is typical."""
 
 SAME_ERRORS = 4.0
 """Times by which squared standard errors may differ where rows are nearly the same: half of the rows have twice the
-square. A site that claims to know next to nothing agrees with everybody better than it allows."""
+square. A site that claims to know next to nothing agrees with all others better than it allows."""
 
 MOST_PAIRS = 500_000
 """Pairs of matched values beyond which shared rows are not looked for: tenths of a second."""
@@ -109,7 +109,7 @@ def _pairs(labels: Index, lags: int) -> Iterator[tuple[Index, Index]]:
 
 
 def _atoms_held_alike(atoms: Index, shares: Array, size: Index) -> Index:
-    """Atoms that most of their sites hold alike: units that never learned, a default that everybody kept.
+    """Atoms that most of their sites hold alike: units that never learned, a default that all sites kept.
 
     `shares` are of two values of each of `atoms`. Two sites alone are no majority.
     """

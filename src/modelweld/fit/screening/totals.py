@@ -35,7 +35,7 @@ and what may be left of its misfit. At 6 up to 5 % of few plain values of three 
 than 1 %, at 16 none, and hardly fewer were found (66 of 90 for 69)."""
 
 FEWEST_SITES = 4
-"""Sites from which on columns can be mixed up: of two others nobody knows how far sites differ by themselves. Of 580
+"""Sites from which on columns can be mixed up: two others do not say how far sites differ by themselves. Of 580
 clean fusions of real tables, in units and standardised, none is warned of; at three sites penguins by island are."""
 
 MOST_SITES, MOST_FEATURES, FEWEST_VALUES = 200, 60, 4
@@ -52,7 +52,7 @@ OF_LIFE = 60.0
 
 LEAST_GAIN = 10.0
 """By which another unit must explain a feature of a site better, beyond the best of so many by chance; of few sites
-more, because nobody knows how far these differ by themselves."""
+more, because it is not known how far these differ by themselves."""
 
 LARGER_BY_NATURE = 0.35
 """A site whose values are all larger has a larger mean and a larger deviation, as in another unit: deviation of the
@@ -222,7 +222,7 @@ STANDARDISED = 0.2
 
 
 def name_standardised(totals: Sequence[Totals | None]) -> list[Finding]:
-    """What users are told if all rows were standardised at their own sites: means are 0 and deviations 1 everywhere."""
+    """A finding if all rows were standardised at their own sites: means are 0 and deviations 1 everywhere."""
     known = [t for t in totals if t is not None]
     if len(known) < max(len(totals), 2) or not all(
         (np.abs(t.mean) < STANDARDISED * t.points**-0.5).all()

@@ -87,7 +87,7 @@ def leave_out(board: Board, first: int, last: int | None = None) -> Without:
     for sums, mine in zip(board.sums, pooled, strict=True):
         left = sums[atoms]
         left -= mine
-        left[alone] = 0.0  # where nobody else holds the atom nothing is left, not even rounding
+        left[alone] = 0.0  # where no other site holds the atom nothing is left, not even rounding
         own.append(mine)
         rest.append(left)
     return Without(values, site, sites, atoms, where, holders, own, rest)

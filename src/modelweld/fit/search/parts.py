@@ -19,7 +19,7 @@ from modelweld.core.values import BLOCK, Array, Index, Stack, group_of_values
 
 
 class Part(NamedTuple):
-    """Groups from `first` to before `last`, on a board that must not be moved: its atoms are everybody's."""
+    """Groups from `first` to before `last`, on a board that must not be moved: its atoms are those of all groups."""
 
     first: int
     last: int

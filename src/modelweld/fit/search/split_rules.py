@@ -24,7 +24,7 @@ from modelweld.fit.search.moves import LARGEST_TABLE, Effort, Pairs, search_from
 
 OVERSPLIT, FEWEST_SECOND = 1.5, 4
 """Fragments per atom, on average, and fragments beyond the first of their atom from which a site is named, if most
-others are not like it. A mixture of eight components that is told two too many has 1.25 and 2: every site has some."""
+others are not like it. A mixture of eight components that is given two too many has 1.25 and 2: every site has some."""
 
 LARGEST_SHARE = 0.15
 """Share of second fragments among the values of all others up to which a site that has many is named."""

@@ -34,7 +34,7 @@ proportion, so that the time of that does not grow."""
 
 MANY_FRAGMENTS = 0.4
 """Share of fragments at which atoms are joined from later starts, whose noise is less, where fragments are pooled: two
-atoms that ten sites hold side by side lose thirty nats by being joined where fragments are believed to be few, and
+atoms that ten sites hold side by side lose thirty nats by being joined where few fragments are expected, and
 hardly any where they are many."""
 
 

@@ -44,12 +44,12 @@ def judge_sharing(fit: FitResult, name: str, draws: int, seed: int) -> Sharing:
     Gross outliers, sites that were excluded whole and those that repeat another are left out.
     """
     J = len(fit.sites)
-    nobody = np.full(J, np.nan)
+    unknown = np.full(J, np.nan)
     matching, stacks = fit.matchings[name], fit.stacks(name)
     families = fit.parts(name).families
     if any(embed_values(family, stack.values[:1]) is None for stack, family in zip(stacks, families, strict=True)):
         kinds = " and ".join(sorted({type(f).__name__ for f in families}))
-        return Sharing(np.nan, nobody, f"the family {kinds} has no distances between values")
+        return Sharing(np.nan, unknown, f"the family {kinds} has no distances between values")
     _, order = canonical_order(stacks)
     usable = _has_place(stacks, families)[order]
     if matching.kept is not None:
@@ -58,23 +58,23 @@ def judge_sharing(fit: FitResult, name: str, draws: int, seed: int) -> Sharing:
     usable &= ~np.isin(group, list(matching.duplicates or ()))
     rows, sites, offsets = _choose(np.flatnonzero(usable), group, seed)
     if len(sites) < 2:
-        return Sharing(np.nan, nobody, "fewer than two sites have values to compare")
+        return Sharing(np.nan, unknown, "fewer than two sites have values to compare")
     values = embed([stack.take(order[rows], stack.offsets) for stack in stacks], families)
     assert values is not None
     seen = np.isfinite(values)
     places = place(_untie_as_sent(values, None if matching.effects is None else matching.effects.of(group[rows])))
     if places is None:
-        return Sharing(np.nan, nobody, "all values coincide")
+        return Sharing(np.nan, unknown, "all values coincide")
     if matching.effects is not None:
         if places.on_circle:
-            return Sharing(np.nan, nobody, "sites differ by offsets, and one feature does not tell these from sharing")
+            return Sharing(np.nan, unknown, "sites differ by offsets, and one feature does not tell these from sharing")
         found = scan_aligned(places, offsets, draws, seed)
     else:
         found = scan_pairs(places, reach_of_sites(places, seen, offsets), offsets, draws, seed)
-    nobody[sites] = found.sites
+    unknown[sites] = found.sites
     few = len(rows) < max(FEWEST_VALUES, FEWEST_OF_SITE * len(sites))
     why_not = f"{len(rows)} values of {len(sites)} sites are too few to tell sharing from chance" if few else ""
-    return Sharing(found.p_value, nobody, why_not, matching.effects is not None)
+    return Sharing(found.p_value, unknown, why_not, matching.effects is not None)
 
 
 def _untie_as_sent(values: Array, effects: SiteEffects | None) -> Array:

@@ -48,10 +48,10 @@ class SiteDiagnostics:
     parameters : int
         Local parameters it sent.
     unshared : int
-        How many of them have an atom that nobody else holds.
+        How many of them have an atom that no other site holds.
     score : float
         Mean over its values of the log predictive density given the others' values at the same atom, minus that of a
-        new atom; zero for an atom nobody shares. In nats.
+        new atom; zero for an atom that is not shared. In nats.
     surprise : float
         The score's robust z-score among sites (median, and median absolute deviation, at least what a score of so
         many values varies by anyway); negative if it fits worse.
@@ -107,7 +107,7 @@ def diagnose(fit: FitResult, set_name: str | None = None, *, rate: float = FALSE
     Returns
     -------
     list of SiteDiagnostics
-        In the order of ``fusion.sites``. With fewer than four sites nobody is warned of (`judged` is False). Sites
+        In the order of ``fusion.sites``. With fewer than four sites there are no warnings (`judged` is False). Sites
         that repeat another are no evidence of their own: they get its answer.
 
     Examples

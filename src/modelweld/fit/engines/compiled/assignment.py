@@ -55,8 +55,8 @@ def shortest_augmenting_paths(scores, surcharge, most_new, choice):
     """The best of all assignments of rows to columns of `scores` (L, K) or NEW: see `assignment.best_assignment`.
 
     Columns K, K + 1, ... stand for the first, second, ... new atom; where every row may become one free of charge,
-    column K for all of them, which nobody ever holds. Rows start at their best column, which is optimal as long as
-    nobody else wants it (column prices zero); every row left over is placed by one shortest augmenting path in the
+    column K for all of them, which no row ever holds. Rows start at their best column, which is optimal as long as
+    no other row wants it (column prices zero); every row left over is placed by one shortest augmenting path in the
     reduced costs (Jonker and Volgenant; Crouse 2016).
     """
     L, K = scores.shape
