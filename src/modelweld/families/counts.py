@@ -27,7 +27,8 @@ from modelweld.families.hyperparameters import check_choice, check_sizes, freeze
 from modelweld.families.math import simplex
 from modelweld.families.math.event_densities import SEEN_ONCE, SMALLEST_SHARE, freedom
 from modelweld.families.math.maximise import LogLikelihood
-from modelweld.families.math.start import CLOSER, CLOSEST, FEW_DIMENSIONS, LARGEST_MATCHED, VOTERS, evenly
+from modelweld.families.math.share_starts import pair_evenly
+from modelweld.families.math.start import CLOSER, CLOSEST, FEW_DIMENSIONS, LARGEST_MATCHED
 from modelweld.families.observed import Observed, Search
 from modelweld.families.registry import register
 
@@ -36,9 +37,6 @@ WORTH = (1e-2, 1e7)
 
 UNKNOWN_WORTH = 100.0
 """`between` when there are no two groups to compare: the likelihood will not move it (nothing is matched)."""
-
-PARTNERS = (1, 2, 5)
-"""With which of the next groups each votes."""
 
 LEAST_PER_WORD = 1.0
 """Observations that a word is worth on average if `between` is to fall below its first value at all. Further down the
@@ -92,12 +90,8 @@ def _match_groups(stack: Stack, compositions: simplex.Compositions) -> list[list
     """Of pairs of groups, values that an optimal matching of square roots puts together, the most alike first."""
     groups = [stack.group(int(j)) for j in stack.largest(len(stack.sizes))]
     groups = [g for g in (g[compositions.n[g] > 0] for g in groups) if len(g)]
-    groups = [groups[i] for i in evenly(len(groups), VOTERS)]
-    G, found = len(groups), []
-    for one, other in sorted({(min(i, j), max(i, j)) for i in range(G) for j in ((i + s) % G for s in PARTNERS)}):
-        if one == other:
-            continue
-        a, b = groups[one], groups[other]
+    found = []
+    for a, b in pair_evenly(groups):
         alike = np.sqrt(compositions.p[a]) @ np.sqrt(compositions.p[b]).T
         if max(alike.shape) > LARGEST_MATCHED:
             i, j = np.arange(len(a)), alike.argmax(1)

@@ -142,6 +142,10 @@ class PerCoordinate(StartsByShare, Observed):
         """Values whose noise does not depend on where they are."""
         return replace(stack, values=self.density.steady(stack.values, stack.seen), moments=None)
 
+    def embed(self, values: Array) -> Array:
+        """Where noise does not depend on where values are."""
+        return self.density.steady(values, values > 0)
+
     def shares(self, steady: Stack) -> list[float]:
         """One where noise is known."""
         return [0.5] if self.exact else super().shares(steady)

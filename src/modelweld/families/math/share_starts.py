@@ -1,15 +1,21 @@
-"""Families that start from guesses of which share of what values differ by is noise."""
+"""Families that start from guesses of which share of what values differ by is noise; groups that vote in pairs."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Self
+from collections.abc import Sequence
+from typing import Self, TypeVar
 
 from modelweld.core.family import Family, HasStarts, with_fields
 from modelweld.core.values import Stack, total_variance
 from modelweld.families.capabilities import NamesHyperparameters, Sampled
 from modelweld.families.hyperparameters import check_sizes
-from modelweld.families.math.start import noise_shares
+from modelweld.families.math.start import VOTERS, evenly, noise_shares
+
+Group = TypeVar("Group")
+
+PARTNERS = (1, 2, 5)
+"""With which of the next groups each is paired, where pairs vote."""
 
 
 class StartsByShare(NamesHyperparameters, HasStarts, Sampled, Family):
@@ -38,3 +44,17 @@ class StartsByShare(NamesHyperparameters, HasStarts, Sampled, Family):
     def prior_location(self, stack: Stack, share: float) -> Self:
         """As `starts`, of nothing given."""
         return with_fields(self, **dict.fromkeys(self.learns)).with_share(stack, share)
+
+
+def pair_evenly(groups: Sequence[Group]) -> list[tuple[Group, Group]]:
+    """Pairs of up to VOTERS groups, of all sizes, each with some others: in a median of these two have no majority.
+
+    Examples
+    --------
+    >>> pair_evenly("abcd")
+    [('a', 'b'), ('a', 'c'), ('a', 'd'), ('b', 'c'), ('b', 'd'), ('c', 'd')]
+    """
+    chosen = [groups[i] for i in evenly(len(groups), VOTERS)]
+    G = len(chosen)
+    pairs = {(min(i, j), max(i, j)) for i in range(G) for j in ((i + s) % G for s in PARTNERS) if i != j}
+    return [(chosen[i], chosen[j]) for i, j in sorted(pairs)]

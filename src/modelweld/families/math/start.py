@@ -26,18 +26,16 @@ stays one-dimensional.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import combinations
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array, Index, Stack, blocks, group_of_values, offsets_of, total_variance
-
-Group = TypeVar("Group")
 
 GROUPS_COMPARED = 3
 """How many of the largest groups are matched pairwise, at most: three pairs."""
@@ -113,7 +111,11 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
     """First guesses of noise / (noise + spread) worth trying, between NOISE_SHARES."""
     largest = stack.largest(GROUPS_COMPARED)
     groups = [_standardise(stack, stack.group(int(j)), total) for j in largest if stack.sizes[j] > 0]
-    ranked = rank_matched(groups, _match_distances) / 2  # a difference of two copies has twice the noise
+    found = [np.zeros(0)]
+    for a, b in combinations(groups, 2):
+        if sum(map(len, found)) < ENOUGH_DISTANCES:
+            found.append(_match_distances(a, b))
+    ranked = np.sort(np.concatenate(found)) / 2  # a difference of two copies has twice the noise
     if not len(ranked):
         return [UNKNOWN_SHARE]
     quarter, tenth = (float(ranked[int(q * (len(ranked) - 1))]) for q in (CLOSEST, CLOSER))
@@ -125,15 +127,6 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
         return _with_vote(_with_loud([quarter]), len(ranked), stack, total)
     expected = 2 * scipy.special.gammaincinv(D / 2, CLOSEST) / D  # the quantile of a mean of D squared standard normals
     return _with_vote(_with_loud([tenth, quarter / expected]), len(ranked), stack, total)
-
-
-def rank_matched(groups: Sequence[Group], distances: Callable[[Group, Group], Array]) -> Array:
-    """Distances of what is matched between pairs of groups, until there are enough of them; the closest first."""
-    found = [np.zeros(0)]
-    for a, b in combinations(groups, 2):
-        if sum(map(len, found)) < ENOUGH_DISTANCES:
-            found.append(distances(a, b))
-    return np.sort(np.concatenate(found))
 
 
 def pair_distances(stack: Stack, total: Array, pairs: Iterable[tuple[int, int]]) -> Array:

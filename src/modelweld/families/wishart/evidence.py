@@ -36,14 +36,14 @@ Two covariances of one atom, each worth n points, have by Bartlett's test
 
     n (2 log|(S + S')/2| - log|S| - log|S'|) ~ chi^2 with D (D + 1) / 2 degrees of freedom, about.
 
-Like `modelweld.families.math.start` for real values, this looks at the closest pairs in optimal matchings between the
-largest groups; no units, scales or rotations come in.
+Like `modelweld.families.math.start` for real values, this looks at the closest pairs in optimal matchings between
+groups, of which each pair has a vote; no units, scales or rotations come in.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -53,7 +53,8 @@ from numpy.typing import ArrayLike, NDArray
 from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack
 from modelweld.families.math.event_densities import SMALLEST_SHARE, effective_count
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, climb, log_bounds
-from modelweld.families.math.start import CLOSER, CLOSEST, GROUPS_COMPARED, rank_matched
+from modelweld.families.math.share_starts import pair_evenly
+from modelweld.families.math.start import CLOSER, CLOSEST
 from modelweld.families.normal_gamma import MOST_UPDATE_STEPS, STRENGTHS
 
 SPARE = 2
@@ -366,7 +367,7 @@ def maximise(
     return (best, width) if found else (old, between)
 
 
-MOST_PAIRS = 20_000
+MOST_PAIRS = 2_000
 """Pairs of values of two groups that are compared, at most: a determinant each."""
 
 UNKNOWN_BETWEEN = 10
@@ -374,14 +375,17 @@ UNKNOWN_BETWEEN = 10
 
 
 def first_between(points: Points, stack: Stack) -> list[float]:
-    """Guesses worth trying: the closest quarter corrected by its expected share, and the closest tenth as it is."""
+    """Guesses worth trying: the closest quarter corrected by its expected share, and the closest tenth as it is.
+
+    Of each pair of groups, and of these the median.
+    """
     D = points.D
-    groups = [rows[points.known[rows] > 0] for rows in map(stack.group, map(int, stack.largest(GROUPS_COMPARED)))]
-    ranked = rank_matched([g for g in groups if len(g)], partial(match_discrepancies, points))
-    if not len(ranked):
+    groups = [rows[points.known[rows] > 0] for rows in map(stack.group, map(int, stack.largest(len(stack.sizes))))]
+    votes = [np.sort(match_discrepancies(points, *pair)) for pair in pair_evenly([g for g in groups if len(g)])]
+    if not votes:
         return [float(UNKNOWN_BETWEEN * (D + SPARE))]
     freedom = D * (D + 1) / 2
-    quarter, tenth = (float(ranked[int(q * (len(ranked) - 1))]) for q in (CLOSEST, CLOSER))
+    quarter, tenth = (float(np.median([own[int(q * (len(own) - 1))] for own in votes])) for q in (CLOSEST, CLOSER))
     expected = 2 * scipy.special.gammaincinv(freedom / 2, CLOSEST)
     own = float(np.mean(1 / points.number[points.known > 0]))  # what the numbers of points explain of it
     noise = np.array([quarter / expected, tenth / freedom])

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelweld.core.family import has_places
 from modelweld.core.match import Fit
@@ -32,6 +30,7 @@ from modelweld.fit.screening.near_duplicates import (
     SIMILAR,
     choose_copies,
     components,
+    embed_all,
     join,
     noise_in_time,
     number_suspects,
@@ -81,8 +80,9 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
     >>> number_values([stack_arrays([[[0.0, 0.1], [9.0, 9.1]], [[9.0, 9.1 + 1e-9], [5.0, 4.0]]])], [Gaussian()])
     array([0, 1, 1, 2])
     """
-    columns, weighed = _side_by_side([s.filled() for s in stacks]), [s.seen for s in stacks if s.weight is not None]
-    table = np.hstack([columns, *weighed]) if weighed else columns
+    table = np.hstack(
+        [s.filled() for s in stacks] + [s.seen.astype(np.float64) for s in stacks if s.weight is not None]
+    )
     (N, D), near = table.shape, [has_places(f) for s, f in zip(stacks, families, strict=True) for _ in s.values.T]
     if not N:
         return np.arange(0)
@@ -114,18 +114,20 @@ def any_direction(D: int) -> Array:
     return np.random.default_rng(0).normal(size=D)
 
 
-def _side_by_side(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return arrays[0] if len(arrays) == 1 else np.hstack(arrays)
+def _points(given: SetValues, matching: Matching | None = None) -> tuple[Array, Flags] | None:
+    """Values as points, all arrays side by side, and what was seen of them; None where a family has none."""
+    if not all(has_places(family) for family in given.families):
+        return embed_all(given, matching)
+    return np.hstack([s.filled() for s in given.stacks]), np.hstack([s.seen for s in given.stacks])
 
 
 def number_likely(given: SetValues) -> Index:
     """Numbers of values, before any fit: a minority of sites of one time that may be copies has the same ones."""
     sizes, offsets, numbers = given.sizes, given.offsets, given.numbers
     filled = np.flatnonzero(sizes)
-    if len(filled) <= FEWEST_SITES or not all(has_places(family) for family in given.families):
+    if len(filled) <= FEWEST_SITES or (points := _points(given)) is None:
         return numbers
-    values = _side_by_side([stack.filled() for stack in given.stacks])
-    share = sizes[filled, None] / len(values)
+    values, share = points[0], sizes[filled, None] / len(points[0])
     stack = Stack(values, offsets)
     means = site_means(stack, lambda block: block.values)
     centre = (share * means).sum(0)
@@ -150,16 +152,16 @@ def number_near(matching: Matching, given: SetValues, numbers: Index, fitted: In
 
     Or of others, `fitted` (`number_likely`): what was counted once there and is no copy has numbers of its own.
     """
-    stacks, site, J = given.stacks, group_of_values(given.offsets), len(given.sizes)
-    if J < FEWEST_SITES or not all(has_places(family) for family in given.families):
+    site, J = group_of_values(given.offsets), len(given.sizes)
+    if J < FEWEST_SITES:
         return numbers
     labels = matching.stacked_labels
     if fitted is not None and matching.kept is not None:  # what was excluded of one was of its copies
         labels = np.where(matching.kept, labels, len(matching.counts) + fitted)
     labels = given.at_one_time(labels)
-    if not (together := _group_by_atoms(labels, given.offsets)):
+    if not (together := _group_by_atoms(labels, given.offsets)) or (points := _points(given, matching)) is None:
         return numbers
-    values, seen = _side_by_side([s.filled() for s in stacks]), _side_by_side([s.seen for s in stacks])
+    values, seen = points
     once = ~np.isin(site, list(matching.duplicates or ()))
     deviation = _deviation(values, seen, labels, once) if given.times is None else noise_in_time(matching, values)
     line = values @ (any_direction(len(deviation)) / deviation)

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 import scipy
 
-from modelweld.core.family import sum_by_atom
+from modelweld.core.family import Signless, sum_by_atom
 from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Flags, Index, SetValues
 from modelweld.families import Drift
+from modelweld.families.capabilities import embed_values
 
 SIMILAR, ASTRAY = 0.12, 5.0
 """Of that deviation within which copies lie that have gone astray together: the mean square of their distance from the
@@ -85,6 +86,26 @@ def _agree_alone(members: Flags, values: Array, labels: Index, J: int) -> bool:
         return True
     off = np.square(centre - elsewhere)[shared].mean()
     return bool(off > ASTRAY * (apart * np.mean(1 / number[shared]) + np.mean(1 / others[shared])))
+
+
+def embed_all(given: SetValues, matching: Matching | None = None) -> tuple[Array, Flags] | None:
+    """Values as points, all arrays side by side, and what was seen of them; None where a family has none.
+
+    Values without sign are turned to agree with their atom in a matching. Times have places alone.
+    """
+    found, seen = list[Array](), list[Flags]()
+    for name, stack, family in zip(given.names, given.stacks, given.families, strict=True):
+        values = stack.filled()
+        if matching is not None and isinstance(learned := matching.families[name], Signless) and learned.is_signless:
+            agreement = learned.agreement(stack, matching.values[name][matching.stacked_labels])
+            values = np.where(agreement[:, None] < 0, -values, values)
+        points = embed_values(family, values) if given.times is None else None
+        if points is None:
+            return None
+        same = points.shape == stack.values.shape
+        found.append(points)
+        seen.append(stack.seen if same else np.repeat(stack.seen.all(1, keepdims=True), points.shape[1], axis=1))
+    return np.hstack(found), np.hstack(seen)
 
 
 def noise_in_time(matching: Matching, values: Array) -> Array:

@@ -45,7 +45,7 @@ def run(
     engine, N = engine_for(stacks, families, prior, plan), len(stacks[0].values)
     compiled = isinstance(engine, Compiled)
     effort = effort_of(plan, compiled, N)
-    doubt = effort.moves and plan.splits == "auto" and plan.by_evidence and all(stack.plain for stack in stacks)
+    doubt = effort.moves and plan.splits == "auto" and plan.by_evidence and not plan.splits_of(stacks)
     report_progress("finding where to start", 0)
     arranged, order = engine.arrange(stacks)
     starts = side_by_side([find_starts(family, stack) for family, stack in zip(families, arranged, strict=True)])
