@@ -1,4 +1,4 @@
-"""The compiled sampler of matching and hyperparameters: against enumeration, and Geweke's test of joint laws."""
+"""The sampler of matching and hyperparameters: Geweke's test of joint laws, and what is said of draws."""
 
 import numpy as np
 import pytest
@@ -8,53 +8,16 @@ from scipy.stats import beta
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, Spectrum
 from modelweld.core.board import Board
-from modelweld.core.prior import Fragments
+from modelweld.core.family import with_fields
+from modelweld.core.prior import PRIOR_EXTRA, PRIOR_HELD, Fragments
 from modelweld.core.values import Stack, offsets_of
-from modelweld.results.posterior import compiled_gaussian, compiled_prior, confidence, metropolis
-from modelweld.results.posterior.compiled_gaussian import NOISE, SPREAD, move_values, values_of
-from modelweld.results.posterior.compiled_prior import (
-    LOG_A,
-    LOG_ATOMS,
-    LOG_B,
-    LOG_OWN,
-    fill_rates,
-    move_prior,
-    parameters_of,
-)
+from modelweld.results.posterior import confidence, gaussian_moves, metropolis, sampler, sharing_moves
 from modelweld.results.posterior.draws import DISAGREE, Posterior, effective_size, split_r_hat
+from modelweld.results.posterior.gaussian_moves import GaussianMove
 from modelweld.results.posterior.intervals import each_draw, true_values
-from modelweld.results.posterior.metropolis import FRAGMENTS, GaussianChain, affordable_draws
-from modelweld.results.posterior.sampler import sample
-from test_sampler import PROBLEMS, all_matchings, name, tiny_board
-
-
-class FixedChain(GaussianChain):
-    """The matching alone moves."""
-
-    def __init__(self, board, rng):
-        super().__init__(board, rng)
-        self.sampled, self.values = [], self.values._replace(is_drawn=False)
-        self.parameters = self.parameters._replace(are_drawn=False)
-
-
-@pytest.mark.parametrize(
-    ("problem", "splits"),
-    [("two, one, two", None), ("three of two", None), ("four of one", None), ("two, one, two", Fragments(0.3))],
-)
-def test_chains_visit_matchings_as_often_as_they_are_probable(problem, splits):
-    board = tiny_board(PROBLEMS[problem], seed=3, splits=splits)
-    matchings, objective, probability = all_matchings(board)
-    posterior = sample(board, draws=3000, chains=2, seed=0, chain_of=FixedChain)
-    names = [name(labels) for labels in posterior.labels.reshape(-1, len(board.labels))]
-    frequency = np.array([names.count(m) for m in matchings]) / len(names)
-    worth = min(posterior.effective_size.values())
-    assert worth > 1800
-    error = np.sqrt(probability * (1 - probability) / worth)
-    assert (np.abs(frequency - probability) < 4.5 * error + 3 / len(names)).all()
-    exact = dict(zip(matchings, objective, strict=True))
-    constant = posterior.objective.ravel() - [exact[m] for m in names]
-    assert np.ptp(constant) < 1e-9
-    assert splits is None or len(set(names)) > 10
+from modelweld.results.posterior.metropolis import affordable_draws, moves_of
+from modelweld.results.posterior.sampler import Chain
+from modelweld.results.posterior.sharing_moves import FragmentMove, SharingMove, log_rates
 
 
 def board_of(values, sizes, variance, weight, shape):
@@ -86,19 +49,23 @@ def test_geweke_of_the_moves_of_values(case):
     variance = rng.uniform(0.02, 0.4, (N, D)) if errors else None
     weight = rng.choice([0.5, 1.0, 2.0], (N, D)) if weights else None
     board = board_of(np.zeros((N, D)), sizes, variance, weight, shape).at(labels)
-    values = values_of(board)._replace(total=np.ones(H), floor=np.zeros(H))
-    values.log_steps[:] = 0.0
-    values.scale[:] = rng.choice(compiled_gaussian.SCALES, N)
-    random, found = np.array([7], dtype=np.uint64), []
-    for _ in range(40_000):
-        noise, spread = values.at
-        atoms = values.mean + np.sqrt(spread) * rng.standard_normal((4, D))
-        scatter = values.scale[:, None] * (noise * values.inverse + values.variance)
-        values.y[:] = atoms[labels] + np.sqrt(scatter) * rng.standard_normal((N, D))
-        move_values(values, labels, 0.0, random)
-        found.append([*np.log([*values.at[NOISE], *values.at[SPREAD]]), *values.mean])
-    laws = list(zip(compiled_gaussian.LOCATION, compiled_gaussian.DEVIATION, strict=True))
-    compare(np.array(found), np.array([laws[NOISE]] * H + [laws[SPREAD]] * H + [(0.0, 1.0)] * D))
+    move = GaussianMove(board, 0)
+    move.total, move.family = np.ones(H), with_fields(move.family, floor=np.zeros(H), squares=np.zeros(H), near=0.0)
+    move.log_steps[:] = 0.0
+    chain, found = Chain(board, rng, [move]), []
+    for _ in range(20_000):
+        noise, spread = np.exp(move.at)
+        atoms = move.mean + np.sqrt(spread) * rng.standard_normal((4, D))
+        scatter = move.scale[:, None] * (noise * move.inverse + (0.0 if move.error is None else move.error))
+        move.y = atoms[labels] + np.sqrt(scatter) * rng.standard_normal((N, D))
+        chain.refit(0, move.family, move._rows(noise))
+        move.step(chain, 0.0)
+        off = (move.at - move.level[:, None]) / gaussian_moves.WITHIN[:, None]
+        found.append([*off.ravel(), *move.level, *move.mean, move.wide, move.scale[0] > 1])
+    law, expected = beta(*gaussian_moves.WIDE), [(0.0, 1.0)] * 2 * H
+    expected += [*zip(gaussian_moves.LEVEL, gaussian_moves.LEVEL_DEVIATION, strict=True)] + [(0.0, 1.0)] * D
+    share = law.mean()
+    compare(np.array(found), [*expected, (share, law.std()), (share, np.sqrt(share * (1 - share)))])
 
 
 def compare(found, expected):
@@ -119,10 +86,10 @@ def believed_shape():
     rng = np.random.default_rng(2)
     odds, alike = (
         mean + deviation * rng.standard_normal(2_000_000)
-        for mean, deviation in (compiled_prior.HELD, compiled_prior.ALIKE)
+        for mean, deviation in (sharing_moves.HELD, sharing_moves.ALIKE)
     )
     log = np.stack([alike - np.log1p(np.exp(-odds)), alike - np.log1p(np.exp(odds))])
-    low, high = compiled_prior.BOUNDS
+    low, high = sharing_moves.BOUNDS
     log = log[:, ((low <= log) & (log <= high)).all(0)]
     return list(zip(log.mean(1), log.std(1), strict=True))
 
@@ -133,15 +100,14 @@ def test_geweke_of_the_moves_of_the_prior():
     rng = np.random.default_rng(1)
     J = 5
     board = board_of(np.zeros((J, 1)), [1] * J, None, None, "diagonal").at(np.arange(J))
-    of = parameters_of(board)._replace(log_size=-1.0)
-    m, R, found = np.arange(1, J + 1), np.zeros(J + 1), []
-    random = np.array([7], dtype=np.uint64)
-    for _ in range(40_000):
-        fill_rates(of.at, R)
-        supports = np.repeat(m, rng.poisson(comb(J, m) * np.exp(R[1:])))
-        move_prior(supports, of, R, random)
-        found.append([*of.at[[LOG_A, LOG_B, LOG_ATOMS, LOG_OWN]]])
-    log_atoms, log_own = (-1.0, compiled_prior.ATOMS_DEVIATION), (compiled_prior.OWN[0] - 1.0, compiled_prior.OWN[1])
+    move, m, found = SharingMove(board), np.arange(1, J + 1), []
+    move.log_size, chain = -1.0, Chain(board, rng, [])
+    for _ in range(20_000):
+        R = log_rates(np.exp(move.at), J, J)
+        chain.counts = np.repeat(m, rng.poisson(comb(J, m) * np.exp(R)))
+        move.step(chain, 0.0)
+        found.append(move.at)
+    log_atoms, log_own = (-1.0, sharing_moves.ATOMS_DEVIATION), (sharing_moves.OWN[0] - 1.0, sharing_moves.OWN[1])
     compare(np.array(found), np.array([*believed_shape(), log_atoms, log_own]))
 
 
@@ -175,8 +141,8 @@ def test_what_a_user_fixed_stays():
         .posterior.sample(draws=8, chains=1)
         .hyperparameters
     )
-    assert (drawn["noise"] == 0.2).all()
-    assert "a" not in drawn  # from four sites on a prior that is not learned is meant
+    assert "noise" not in (drawn or {})
+    assert "a" not in (drawn or {})  # from four sites on a prior that is not learned is meant
     assert "a" in modelweld.fuse(noisy_sites(J=3), family).posterior.sample(draws=8, chains=1).hyperparameters
 
 
@@ -244,7 +210,7 @@ def test_more_work_than_seconds_is_conditional(monkeypatch):
     fusion = modelweld.fuse(noisy_sites())
     board = fusion._fit.board()
     assert affordable_draws(board) == confidence.DRAWS
-    sweeps = len(board.labels) * (len(board.counts) + 20) * 6 * 2 * 6.5
+    sweeps = len(board.labels) * (len(board.counts) + 20) * 6 * 2 * sampler.SWEEPS * (1 + sampler.WARM_UP)
     monkeypatch.setattr(metropolis, "MOST_WORK", 60 * sweeps)
     assert affordable_draws(board) in (59, 60)
     monkeypatch.setattr(metropolis, "MOST_WORK", 40 * sweeps)
@@ -307,14 +273,14 @@ def test_a_new_site_holds_what_many_hold():
 
 
 def test_the_share_of_fragments_has_its_law_given_the_fragments():
-    """Eight values of which two are further fragments: Beta(.2 + 2, 49.8 + 6)."""
+    """Eight values of which two are further fragments."""
     board = board_of(np.zeros((8, 1)), [4, 4], None, None, "diagonal").at(np.array([0, 0, 1, 2, 0, 1, 1, 2]))
     board.fragments = Fragments(0.1)
-    chain, found = GaussianChain(board, np.random.default_rng(0)), np.empty((20_000, 1))
+    chain, found = Chain(board, np.random.default_rng(0)), np.empty((20_000, 1))
     for t in range(len(found)):
-        chain.draw_delta()
+        FragmentMove().step(chain, 0.0)
         found[t] = chain.fragments.delta
-    law = beta(FRAGMENTS[0] + 2, FRAGMENTS[1] + 6)
+    law = beta(PRIOR_EXTRA + 3, PRIOR_HELD + 7)
     compare(found, [(law.mean(), law.std())])
 
 
@@ -334,12 +300,12 @@ def slow_sites():
 @pytest.mark.slow
 def test_chains_that_disagree_go_on(monkeypatch):
     """From the fit and from all values alone chains disagree at first; run longer they draw from one law."""
-    monkeypatch.setattr(metropolis, "GAUSSIAN_SWEEPS", 1)
+    monkeypatch.setattr(sampler, "SWEEPS", 1)
     fusion = modelweld.fuse(slow_sites())
     board, _ = fusion._fit.canonical_board("atom")
     first = []
     for number in range(2):
-        chain = GaussianChain(board, np.random.default_rng(number))
+        chain = Chain(board, np.random.default_rng(number), moves_of(board, fixed=False))
         chain.start(number)
         first.append([float(draw["objective"]) for draw in chain.draw(8, 1)[1]])
     assert split_r_hat(np.array(first)) > DISAGREE

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from modelweld.compilers import exact
 from modelweld.core.values import Array, Index
 from modelweld.results.posterior.compiled_evidences import Evidence, log_evidences
-from modelweld.results.posterior.compiled_prior import accepts, below, uniform
 from modelweld.results.posterior.draws import MERGE, SPLIT, VALUE
 
 PER_PAIR = 4
@@ -68,6 +67,28 @@ def at_start(given: Given, labels: Index, seed: int) -> Moving:
     )
     refresh(given, state)
     return state
+
+
+@exact
+def uniform(random):
+    """A number between 0 and 1: splitmix64 (Steele, Lea, Flood 2014)."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = random[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@exact
+def below(random, n):
+    """A whole number below n."""
+    return min(int(uniform(random) * n), n - 1)
+
+
+@exact
+def accepts(random, log_ratio):
+    """The rule of Metropolis and Hastings."""
+    return log_ratio >= 0 or np.log(1.0 - uniform(random)) < log_ratio
 
 
 @exact

@@ -17,7 +17,7 @@ from modelweld.results.posterior import intervals
 from modelweld.results.posterior.conditional import conditional, confidences
 from modelweld.results.posterior.confidence import CHAINS, DRAWS, FEWEST_DRAWS, Confidence, How, shares_right
 from modelweld.results.posterior.draws import Posterior
-from modelweld.results.posterior.metropolis import affordable_draws, chain_for, is_drawable
+from modelweld.results.posterior.metropolis import affordable_draws, is_drawable, moves_of
 from modelweld.results.posterior.sampler import check_lengths, sample
 from modelweld.results.posterior.sharing_rates import Sharing, conditional_sharing, draw_sharing
 from modelweld.results.without_sites import sources_of
@@ -246,7 +246,7 @@ class Inference:
             )
         with progress_to(progress, "drawing matchings"):
             kept = None if matching.kept is None else matching.kept[order]
-            posterior = sample(board, draws, chains, seed, warm_up, chain_for(board, fixed), kept)
+            posterior = sample(board, draws, chains, seed, warm_up, lambda part: moves_of(part, fixed), kept)
         return posterior.as_given(order, fit.board(name), matching, self._fusion)
 
     def atom_intervals(self, level: float = 0.9, set_name: str | None = None) -> intervals.AtomIntervals:

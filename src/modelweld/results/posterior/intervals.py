@@ -16,13 +16,13 @@ from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Drawable, draw_atoms
 from modelweld.families.real_values import Gaussian
-from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.notebook import decimals_of, html_table, spell
 from modelweld.results.posterior.conditional import pool_board
 from modelweld.results.posterior.confidence import NO_PARTNER, partners
 from modelweld.results.posterior.drawn_fusions import board_of_draw
 from modelweld.results.posterior.draws import Posterior
 from modelweld.results.posterior.metropolis import is_gaussian
+from modelweld.results.posterior.sharing_moves import NAMES, log_rates
 
 OF_OVERSIZED = {"exists": 1.0, "probability": 0.0}
 """Probabilities for atoms of oversized sites: they exist, and no other site has them. Where they are is unknown."""
@@ -227,7 +227,4 @@ def _steps(board: Board, posterior: Posterior, number: int, J: int) -> Array:
     drawn = posterior.hyperparameters or {}
     if "a" not in drawn:
         return board.prior.increments(J)
-    a, b, expected, own = (float(drawn[name].ravel()[number]) for name in ("a", "b", "expected_atoms", "own"))
-    R = Spectrum.expecting(a, b, expected, J - 1).log_rate(np.arange(1.0, J + 1), J)
-    R[0] = np.logaddexp(R[0], np.log(own))
-    return np.diff(R, prepend=0.0)
+    return np.diff(log_rates([float(drawn[name].ravel()[number]) for name in NAMES], J, J - 1), prepend=0.0)

@@ -1,34 +1,30 @@
-"""Chains that also move hyperparameters, of any family and of the prior: Metropolis steps in their logarithms.
+"""What moves with a matching: hyperparameters of every family, and what is expected of sharing.
 
-What is sampled is a family's `sampled`: positive numbers and arrays of such. Every sweep multiplies each by a random
-factor, and entries of arrays by factors of their own. The hyperprior of each is log-normal about what it would be if a
-certain share of what values differ by were noise (`prior_location`). Of one array of Gaussian values everything
-moves in compiled code (`compiled_gaussian`). The parameters of the prior over matchings move as in `compiled_prior`.
+Of any family those move that it lists as `sampled`, positive numbers and arrays of such, by Metropolis steps in their
+logarithms: every sweep multiplies each by a random factor, and entries of arrays by factors of their own. The prior of
+each is log-normal about what it would be if a certain share of what values differ by were noise (`prior_location`), the
+entries of an array about a common level. Gaussian values have moves of their own (`gaussian_moves`).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, condition_on, gather, log_prior, rows_change, with_fields
-from modelweld.core.moments import Hyperparameters
-from modelweld.core.prior import Fragments
-from modelweld.core.values import Array
+from modelweld.core.values import Array, Stack
 from modelweld.families.capabilities import list_sampled, prior_location
-from modelweld.families.real_values import Gaussian
 from modelweld.fit.engines.choice import is_compilable
 from modelweld.fit.search.parts import Parts
 from modelweld.results.posterior.compiled_evidences import evidence_of, is_compiled
-from modelweld.results.posterior.compiled_gaussian import ACCEPTED, draw_wide, run, values_of
-from modelweld.results.posterior.compiled_prior import log_hyperprior, move_prior, name_parameters, parameters_of
-from modelweld.results.posterior.compiled_sweep import Given, Moving
 from modelweld.results.posterior.confidence import CHAINS, DRAWS, FEWEST_DRAWS
 from modelweld.results.posterior.drawn_fusions import name_of_draw
-from modelweld.results.posterior.sampler import WARM_UP, Chain
+from modelweld.results.posterior.gaussian_moves import GaussianMove
+from modelweld.results.posterior.sampler import ACCEPTED, SWEEPS, WARM_UP, Chain, Move
+from modelweld.results.posterior.sharing_moves import FragmentMove, SharingMove, is_drawn
 
 SHARE, WIDE = 0.15, 1.0
 """Share of what values differ by that is expected to be noise, and the deviation of the logarithm of a hyperparameter
@@ -41,14 +37,8 @@ NEAR_LEARNED = 0.7
 ENTRIES = 2
 """Entries of an array that move by themselves in a sweep."""
 
-FIRST_STEP, TUNING = 0.3, 0.1
-"""Deviation of the first steps, and how fast its logarithm is tuned in warm-up."""
-
-EVERY, GAUSSIAN_SWEEPS = 3, 5
-"""Sweeps of matching and hyperparameters between draws that are kept: of any family, and of Gaussian values."""
-
-FRAGMENTS = (1.0, 25.0)
-"""Beta law of the share of fragments, where the fit allows any: about what estimated mixtures have (a twentieth)."""
+FIRST_STEP = 0.3
+"""Deviation of the first steps."""
 
 MOST_WORK, SLOWER = 1_000_000_000, 10
 """Values x (atoms + 20) x (dimensions + 4) x sweeps that are spent: five to ten seconds; and how much longer
@@ -58,36 +48,29 @@ MOST_IN_NUMPY = 60
 """Values up to which as many are drawn where evidences are not compiled: sweeps are fifty times as slow."""
 
 
-class Sampled(NamedTuple):
-    """A hyperparameter that is sampled: of which array, its name, location and deviation of its log-normal prior."""
-
-    array: int
-    name: str
-    location: Array
-    deviation: float
-
-    def log_prior(self, family: Family) -> float:
-        """Log density of the logarithms, up to a constant."""
-        off = np.log(_size(getattr(family, self.name)) / _size(self.location)) / self.deviation
-        return -0.5 * float((off * off).sum())
-
-    def scale(self, family: Family, factor: Array | float) -> Family:
-        """The family with the hyperparameter multiplied."""
-        now = np.asarray(getattr(family, self.name), dtype=np.float64) * factor
-        return with_fields(family, **{self.name: float(now) if now.ndim == 0 else now})
-
-
-def sampled(board: Board | Parts) -> list[Sampled]:
-    """What is sampled: of every array's family that learns, all that is finite and positive."""
-    found = []
+def moves_of(board: Board, fixed: bool | None) -> list[Move]:
+    """What moves; None: hyperparameters of Gaussian values do, those of others do not."""
+    if fixed or (fixed is None and not is_gaussian(board)):
+        return []
+    found: list[Move] = []
     for array, (family, stack) in enumerate(zip(board.families, board.stacks, strict=True)):
-        expected = prior_location(family, stack, SHARE)
-        deviation = NEAR_LEARNED if expected is family else WIDE
-        for name in list_sampled(family) if learns(family) else ():
-            learned, location = getattr(family, name), np.asarray(getattr(expected, name), dtype=np.float64)
-            if learned is not None and np.isfinite(learned).all() and (_size(learned) > 0).all():
-                one = np.exp(np.log(location).mean()) if np.size(learned) < location.size else location
-                found.append(Sampled(array, name, np.zeros(np.shape(learned)) + one, deviation))
+        if is_compilable(family) and learns(family):
+            found.append(GaussianMove(board, array))
+        else:
+            make = partial(FamilyMove, array=array, arrays=len(board.families), stack=stack)
+            found += [make(name, *law) for name, law in sampled(family, stack).items()]
+    found += [SharingMove(board)] if is_drawn(board.prior) else []
+    return [*found, FragmentMove()] if board.fragments is not None and found else found
+
+
+def sampled(family: Family, stack: Stack) -> dict[str, tuple[Array, float]]:
+    """What of a family that learns is sampled, all that is finite and positive: location and deviation of its prior."""
+    expected, found = prior_location(family, stack, SHARE), {}
+    for name in list_sampled(family) if learns(family) else ():
+        learned, location = getattr(family, name), np.asarray(getattr(expected, name), dtype=np.float64)
+        if learned is not None and np.isfinite(learned).all() and (_size(learned) > 0).all():
+            one = np.exp(np.log(location).mean()) if np.size(learned) < location.size else location
+            found[name] = np.zeros(np.shape(learned)) + one, NEAR_LEARNED if expected is family else WIDE
     return found
 
 
@@ -97,21 +80,19 @@ def _size(value: ArrayLike) -> Array:
     return np.asarray(np.trace(numbers) / len(numbers)) if numbers.ndim == 2 else numbers
 
 
+def learns(family: Family) -> bool:
+    """Whether hyperparameters are learned, so that they may be drawn, too."""
+    return getattr(family, "learning", "nothing") != "nothing"
+
+
 def is_drawable(board: Board | Parts) -> bool:
     """Whether there is something to sample, or all there is of one Gaussian array was given by the user."""
-    return bool(sampled(board)) or is_gaussian(board)
+    return is_gaussian(board) or any(map(sampled, board.families, board.stacks))
 
 
 def is_gaussian(board: Board | Parts) -> bool:
     """Whether values are one Gaussian array whose dimensions are independent."""
     return len(board.families) == 1 and is_compilable(board.families[0]) and len(board.labels) > 0
-
-
-def chain_for(board: Board, fixed: bool | None) -> type[Chain]:
-    """Which chain draws a board; None: hyperparameters of Gaussian values move, those of others do not."""
-    if fixed or (fixed is None and not is_gaussian(board)):
-        return Chain
-    return GaussianChain if is_gaussian(board) else MetropolisChain
 
 
 def affordable_draws(board: Board | Parts) -> int:
@@ -123,126 +104,51 @@ def affordable_draws(board: Board | Parts) -> int:
         return FEWEST_DRAWS if N <= MOST_IN_NUMPY else 0
     sweep = N * (np.count_nonzero(board.counts) + 20) * (columns + 4)
     cost = 1 if is_gaussian(board) else SLOWER
-    draws = int(MOST_WORK / (sweep * cost * CHAINS * GAUSSIAN_SWEEPS * (1 + WARM_UP)))
+    draws = int(MOST_WORK / (sweep * cost * CHAINS * SWEEPS * (1 + WARM_UP)))
     return 0 if draws < FEWEST_DRAWS else min(draws, DRAWS)
 
 
-def learns(family: Family) -> bool:
-    """Whether hyperparameters are learned, so that they may be drawn, too."""
-    return getattr(family, "learning", "nothing") != "nothing"
+class FamilyMove(Move):
+    """A hyperparameter of a family: of which array, its name, location and deviation of its log-normal prior."""
 
+    def __init__(self, name: str, location: Array, deviation: float, *, array: int, arrays: int, stack: Stack) -> None:
+        self.name, self.location, self.deviation = name, location, deviation
+        self.array, self.arrays, self.stack = array, arrays, stack
+        self.log_steps = np.full(2, np.log(FIRST_STEP))
 
-class MetropolisChain(Chain):
-    """A chain whose hyperparameters move with its matching."""
+    def step(self, chain: Chain, rate: float) -> None:
+        """All of it, then entries."""
+        self._metropolis(chain, None, rate)
+        if self.location.ndim == 1 and self.location.size > 1:
+            for entry in chain.rng.integers(self.location.size, size=ENTRIES).tolist():
+                self._metropolis(chain, entry, rate)
 
-    def __init__(self, board: Board, rng: np.random.Generator) -> None:
-        self.stacks, self.sampled, self.parameters = board.stacks, sampled(board), parameters_of(board)
-        self.log_steps = {(s.array, s.name): np.full(2, np.log(FIRST_STEP)) for s in self.sampled}
-        super().__init__(board, rng)
-        self.random, self.rate = rng.integers(2**63, size=1).astype(np.uint64), TUNING
-        self.remade = {(s.array, s.name) for s in self.sampled if self._changes_rows(s)}
-
-    def _changes_rows(self, s: Sampled) -> bool:
-        """Whether rows depend on this hyperparameter, and must be made again when it moves."""
-        family, stack = self.families[s.array], self.stacks[s.array]
-        if not rows_change(family, stack):
-            return False
-        rows = condition_on(s.scale(family, 1.5), stack).rows(stack.values, stack.variance, stack.weight)
-        return not np.array_equal(rows, self.rows[s.array])
-
-    def forget(self) -> None:
-        """Count moves from here on, and let steps be what they are."""
-        super().forget()
-        self.rate = 0.0
-
-    def start(self, number: int) -> None:
-        """As fitted or dispersed, with steps to be tuned."""
-        self.rate = TUNING
-        super().start(number)
-
-    def sweep(self) -> None:
-        """Matching, then hyperparameters given it."""
-        for _ in range(EVERY):
-            super().sweep()
-            self.move_hyperparameters()
-            self.draw_delta()
-
-    def move_hyperparameters(self) -> None:
-        """All that is sampled, given the matching."""
-        held = self.counts > 0
-        self.here = [evidence_of(family, sums[held]) for family, sums in zip(self.families, self.sums, strict=True)]
-        for s in self.sampled:
-            self.move(s, None)
-            if s.location.ndim == 1 and s.location.size > 1:
-                for entry in self.rng.integers(s.location.size, size=ENTRIES).tolist():
-                    self.move(s, entry)
-        if self.parameters.are_drawn:
-            move_prior(self.counts, self.parameters, self.R, self.random)
-            self.increments = np.diff(self.R)
-
-    def draw_delta(self) -> None:
-        """The share of fragments from its conditional, a Beta law."""
-        if self.fragments is not None and (self.sampled or self.parameters.are_drawn):
-            once = int(self.counts.sum())
-            delta = self.rng.beta(FRAGMENTS[0] + len(self.labels) - once, FRAGMENTS[1] + once)
-            self.fragments = Fragments(max(delta, np.finfo(float).tiny))
-
-    def move(self, s: Sampled, entry: int | None) -> None:
-        """Metropolis step of a hyperparameter, or of an entry of it."""
-        a, family, stack = s.array, self.families[s.array], self.stacks[s.array]
-        steps, kind = self.log_steps[a, s.name], 0 if entry is None else 1
-        factor = np.exp(np.exp(steps[kind]) * self.rng.standard_normal())
-        if entry is not None:
-            factor = np.where(np.arange(s.location.size) == entry, factor, 1.0)
-        new, rows, sums = condition_on(s.scale(family, factor), stack), self.rows[a], self.sums[a]
-        if (a, s.name) in self.remade:
+    def _metropolis(self, chain: Chain, entry: int | None, rate: float) -> None:
+        family, stack, kind = chain.families[self.array], self.stack, 0 if entry is None else 1
+        factor = np.exp(np.exp(self.log_steps[kind]) * chain.rng.standard_normal())
+        at = np.asarray(getattr(family, self.name), dtype=np.float64)
+        at = at * (factor if entry is None else np.where(np.arange(at.size) == entry, factor, 1.0))
+        new = condition_on(with_fields(family, **{self.name: float(at) if at.ndim == 0 else at}), stack)
+        rows, sums, held = chain.rows[self.array], chain.sums[self.array], chain.counts > 0
+        if rows_change(new, stack):
             rows = new.rows(stack.values, stack.variance, stack.weight)
-            rows, sums = gather(new, rows, self.labels, len(self.counts))
-        there = evidence_of(new, sums[self.counts > 0])
-        rise = there - self.here[a] + log_prior(new) - log_prior(family) + s.log_prior(new) - s.log_prior(family)
-        accepted = bool(np.log(self.rng.random()) < rise)  # NaN is not
-        steps[kind] += self.rate * (accepted - ACCEPTED)
+            rows, sums = gather(new, rows, chain.labels, len(chain.counts))
+        here = evidence_of(family, chain.sums[self.array][held]) + log_prior(family) + self.log_density(family)
+        there = evidence_of(new, sums[held]) + log_prior(new) + self.log_density(new)
+        accepted = bool(np.log(chain.rng.random()) < there - here)  # NaN is not
+        self.log_steps[kind] += rate * (accepted - ACCEPTED)
         if accepted:
-            self.families[a], self.rows[a], self.sums[a], self.here[a] = new, rows, sums, there
+            chain.families[self.array], chain.rows[self.array], chain.sums[self.array] = new, rows, sums
 
-    def objective(self) -> float:
-        """Log density of matching, values and hyperparameters, up to a constant."""
-        own = sum(map(log_prior, self.families))
-        own += sum(s.log_prior(self.families[s.array]) for s in self.sampled)
-        prior = log_hyperprior(self.parameters) if self.parameters.are_drawn else 0.0
-        return float(super().objective() + own + prior)
+    def log_density(self, family: Family) -> float:
+        """Log density of the logarithms, up to a constant."""
+        off = np.log(_size(getattr(family, self.name)) / _size(self.location)) / self.deviation
+        return -0.5 * float((off * off).sum())
 
-    def hyperparameters(self) -> dict[str, Array]:
-        """Hyperparameters as they are now, by name."""
-        A = len(self.families)
-        found = {name_of_draw(s.name, s.array, A): getattr(self.families[s.array], s.name) for s in self.sampled}
-        if self.fragments is not None:
-            found["delta"] = self.fragments.delta
-        found |= name_parameters(self.parameters.at) if self.parameters.are_drawn else {}
-        return {name: np.array(value) for name, value in found.items()}
+    def log_prior(self, chain: Chain) -> float:
+        """Of where it is."""
+        return self.log_density(chain.families[self.array])
 
-
-class GaussianChain(MetropolisChain):
-    """The same of one array of Gaussian values: all in compiled code."""
-
-    def __init__(self, board: Board, rng: np.random.Generator) -> None:
-        self.values = values_of(board)
-        super().__init__(board, rng)
-
-    def sweep(self) -> None:
-        """Matching, prior and hyperparameters in turn, then the share of fragments."""
-        Chain.sweep(self)
-        self.draw_delta()
-        draw_wide(self.values, self.rng)
-
-    def run(self, given: Given, state: Moving) -> None:
-        """Move the compiled state and hyperparameters."""
-        run(given, state, self.values, self.parameters, self.rate, GAUSSIAN_SWEEPS, self.tried, self.done)
-        at = Hyperparameters(self.values.mean.copy(), *self.values.at.copy())
-        self.families, self.rows = [cast("Gaussian", self.families[0]).with_hyperparameters(at)], [given.rows]
-
-    def hyperparameters(self) -> dict[str, Array]:
-        """As of others, with the mean and the share of values that scatter more; what a user gave stays."""
-        own = {name: np.array(getattr(self.families[0], name)) for name in ("mean", "noise", "spread")}
-        own["wide"] = 1.0 - np.exp(self.values.log_shares[0])
-        return own | super().hyperparameters()
+    def drawn(self, chain: Chain) -> dict[str, ArrayLike]:
+        """By name."""
+        return {name_of_draw(self.name, self.array, self.arrays): getattr(chain.families[self.array], self.name)}

@@ -1,31 +1,39 @@
-"""Draws from the posterior of the matching, hyperparameters fixed: P(matching | values) ∝ exp(objective).
+"""Draws from the posterior of a matching, P(matching | values) ∝ exp(objective), and of what moves with it (`Move`).
 
-The moves are those of `compiled_sweep`, which makes them where all evidences are compiled: `redraw_value`, one value
-from its exact conditional given all else; `swap`, two values of a group that trade atoms, which one by one they cannot;
-`split_or_merge`, of the atoms of two values by the sequential proposal of Dahl (2005) and the Metropolis-Hastings rule.
-Without it, an atom of many groups could come apart only through improbable stages. Each leaves the posterior invariant.
+The matching's own moves are those of `compiled_sweep`, which makes them where all evidences are compiled:
+`redraw_value`, one value from its exact conditional given all else; `swap`, two values of a group that trade atoms,
+which one by one they cannot; `split_or_merge`, of the atoms of two values by the sequential proposal of Dahl (2005) and
+the Metropolis-Hastings rule. Without it, an atom of many groups could come apart only through improbable stages. Each
+leaves the posterior invariant.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from modelweld.core.algorithm1 import NEW
 from modelweld.core.board import Board
-from modelweld.core.family import align_sign, gather, log_predictive, sum_by_atom
+from modelweld.core.family import Family, align_sign, gather, log_predictive, log_prior, sum_by_atom
 from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, blocks, offsets_of
 from modelweld.errors import InputError
 from modelweld.progress import track
 from modelweld.results.posterior.compiled_evidences import compiled_evidence
-from modelweld.results.posterior.compiled_sweep import PER_PAIR, Given, Moving, at_start, sweeps
+from modelweld.results.posterior.compiled_sweep import PER_PAIR, Given, at_start, sweeps
 from modelweld.results.posterior.draws import DISAGREE, FEWEST_DRAWS, MERGE, MOVES, SPLIT, VALUE, Posterior
 
-SWEEPS = 2
-"""Compiled sweeps for each that is asked for: neighbours tell little more than one of them."""
+SWEEPS = 4
+"""Compiled sweeps of the matching for each step of what moves with it, after which a draw is kept: neighbours tell
+little more than one of them."""
 
-WARM_UP = 0.3
+TUNING, ACCEPTED = 0.1, 0.44
+"""How fast the logarithm of a step's length is tuned in warm-up, and the share of accepted steps in one dimension that
+it is tuned to (Gelman, Roberts, Gilks 1996)."""
+
+WARM_UP = 0.4
 """Sweeps of warm-up per draw that is kept."""
 
 ROUNDS = 3
@@ -41,7 +49,7 @@ def sample(
     chains: int,
     seed: int,
     warm_up: int | None = None,
-    chain_of: type[Chain] | None = None,
+    moves: Callable[[Board], Sequence[Move]] = lambda board: (),
     kept: NDArray[np.bool_] | None = None,
 ) -> Posterior:
     """Run chains from the board's matching and from dispersed starts; values in the board's order.
@@ -52,8 +60,8 @@ def sample(
     check_lengths(draws, chains)
     N, fitted = len(board.labels), np.arange(len(board.labels)) if kept is None else np.flatnonzero(kept)
     part = board if len(fitted) == N else _take(board, fitted)
-    make = Chain if chain_of is None else chain_of
-    runs = [make(part, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(chains)]
+    seeds = np.random.SeedSequence(seed).spawn(chains)
+    runs = [Chain(part, np.random.default_rng(s), moves(part)) for s in seeds]
     for number, chain in enumerate(runs):
         chain.start(number)
         for _ in range(round(WARM_UP * draws) if warm_up is None else warm_up):
@@ -86,6 +94,22 @@ def check_lengths(draws: int, chains: int) -> None:
         raise InputError(f"sample: at least 1 chain of {FEWEST_DRAWS} draws; found {chains} of {draws}.")
 
 
+class Move:
+    """Something that moves with a matching: see `gaussian_moves`, `sharing_moves`, `metropolis`."""
+
+    def step(self, chain: Chain, rate: float) -> None:
+        """Move once, given all else, and let the chain have it; lengths of steps are tuned at this rate."""
+        raise NotImplementedError
+
+    def log_prior(self, chain: Chain) -> float:
+        """Log density of where it is, up to a constant."""
+        return 0.0
+
+    def drawn(self, chain: Chain) -> dict[str, ArrayLike]:
+        """Where it is, by name."""
+        return {}
+
+
 class Chain(Tally):
     """A matching that moves, with room for as many atoms as there are values.
 
@@ -95,11 +119,13 @@ class Chain(Tally):
         Values, families, prior and the matching that was fitted; it is only read.
     rng : Generator
         Source of all that is random.
+    moves : sequence of Move
+        What moves with it; nothing where hyperparameters are fixed.
     """
 
-    def __init__(self, board: Board, rng: np.random.Generator) -> None:
+    def __init__(self, board: Board, rng: np.random.Generator, moves: Sequence[Move] = ()) -> None:
         super().__init__(board.families, board.rows, board.group, board.labels, room=True)
-        self.rng, self.fitted = rng, self.labels
+        self.rng, self.fitted, self.moves, self.rate = rng, self.labels, moves, TUNING
         self.singletons, self.increments, self.offsets = board.singletons, board.increments, board.offsets
         self.fragments = board.fragments
         self.R = np.concatenate([[0.0], np.cumsum(board.increments)])  # log prior of an atom by its count
@@ -124,6 +150,7 @@ class Chain(Tally):
 
     def start(self, number: int) -> None:
         """Even chains start as fitted, odd ones with all values alone."""
+        self.rate = TUNING
         self.place(np.arange(len(self.fitted)) if number % 2 else self.fitted)
 
     def place(self, labels: Index) -> None:
@@ -132,16 +159,17 @@ class Chain(Tally):
         self.recount()
 
     def forget(self) -> None:
-        """Count moves from here on."""
+        """Count moves from here on, and let steps be as long as they are."""
+        self.rate = 0.0
         self.tried, self.done = np.zeros((2, len(MOVES)), dtype=np.int64)
 
     def objective(self) -> float:
-        """Log probability of the matching plus the log evidences of its atoms."""
+        """Log probability of the matching and of what moves with it, plus the log evidences of its atoms."""
         held = np.flatnonzero(self.counts)
         value = self.constant + float(self.R[self.counts[held]].sum()) + self.evidence([s[held] for s in self.sums])
-        if self.fragments is None:
-            return value
-        return value + self.fragments.log_prob(self.fragments_held())
+        if self.moves:
+            value += sum(map(log_prior, self.families)) + sum(move.log_prior(self) for move in self.moves)
+        return value if self.fragments is None else value + self.fragments.log_prob(self.fragments_held())
 
     def draw(self, n: int, every: int) -> tuple[Index, list[dict[str, Array]]]:
         """Labels (n, N) and all else by name, of so many draws, so many sweeps apart."""
@@ -154,10 +182,26 @@ class Chain(Tally):
         return labels, drawn
 
     def hyperparameters(self) -> dict[str, Array]:
-        """Hyperparameters that move, by name: none."""
-        return {}
+        """All that moves with the matching, by name."""
+        return {name: np.array(value) for move in self.moves for name, value in move.drawn(self).items()}
 
     def sweep(self) -> None:
+        """The matching, then what moves with it."""
+        self.move_matching()
+        for move in self.moves:
+            move.step(self, self.rate)
+
+    def refit(self, array: int, family: Family, rows: Array) -> None:
+        """Have this family of an array, and its rows."""
+        self.families[array] = family
+        self.rows[array], self.sums[array] = gather(family, rows, self.labels, len(self.counts))
+
+    def expect(self, R: Array) -> None:
+        """Have these log probabilities of atoms held by one group, by two, ..."""
+        self.R = np.concatenate([[0.0], R])
+        self.increments = np.diff(self.R)
+
+    def move_matching(self) -> None:
         """Every value, then pairs of atoms; compiled, where all evidences are."""
         if not len(self.labels):
             return None
@@ -167,16 +211,12 @@ class Chain(Tally):
             return self.sweep_in_numpy(delta)
         given = Given(*found, self.group, self.offsets, self.near, self.R, delta)
         state = at_start(given, self.labels, int(self.rng.integers(2**63)))
-        self.run(given, state)
+        sweeps(given, state, SWEEPS, self.tried, self.done)
         self.labels, self.counts = state.labels, state.counts
         self.sums = [sum_by_atom(rows, self.labels, len(self.counts)) for rows in self.rows]
 
-    def run(self, given: Given, state: Moving) -> None:
-        """Move the compiled state."""
-        sweeps(given, state, SWEEPS, self.tried, self.done)
-
     def sweep_in_numpy(self, delta: float) -> None:
-        """As `sweep`, for families whose evidence is not compiled."""
+        """As `compiled_sweep.sweeps`, for families whose evidence is not compiled."""
         self.singletons = np.sum([f.log_evidence(r) for f, r in zip(self.families, self.rows, strict=True)], axis=0)
         N = len(self.labels)
         for value in self.rng.permutation(N).tolist():
