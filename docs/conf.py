@@ -30,8 +30,9 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "tools.mathml",
     "tools.outward_links",
+    "tools.reference_links",
 ]
-exclude_patterns = ["build", "tools", "gallery/*.ipynb", "gallery/*.py", "gallery/*.json"]
+exclude_patterns = ["build", "tools", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.json"]
 suppress_warnings = [
     "config.cache",  # functions in sphinx_gallery_conf
     "myst.header",  # records begin their tables with headings of the second level
@@ -65,7 +66,9 @@ sphinx_gallery_conf = {
     "write_computation_times": False,  # its page would load scripts from a network
     "doc_module": ("modelweld",),
     "backreferences_dir": "gallery/backreferences",
-    "within_subsection_order": gallery_order.as_one_learns,
+    "subsection_order": gallery_order.order_sections,
+    "within_subsection_order": gallery_order.order_programs,
+    "thumbnail_size": (560, 392),
     "reference_url": {"modelweld": None},
 }
 

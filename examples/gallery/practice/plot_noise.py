@@ -37,8 +37,8 @@ for level in levels:
         noisy = [v + rng.normal(0, 1, v.shape) * own for v, own in zip(means, sds, strict=True)]
         errors = [{"means": np.tile(own**2 + 1e-9, (len(v), 1))} for v, own in zip(noisy, sds, strict=True)]
         axes = {"means": ("digit", None)}
-        stated = [LocalModel({"means": v}, axes, variance=error) for v, error in zip(noisy, errors, strict=True)]
-        fused = [modelweld.fuse(sites, search=modelweld.Search(splits=False)) for sites in (stated, noisy)]
+        sites = [LocalModel({"means": v}, axes, variance=error) for v, error in zip(noisy, errors, strict=True)]
+        fused = [modelweld.fuse(sent, search=modelweld.Search(splits=False)) for sent in (sites, noisy)]
         scores.append([modelweld.metrics.adjusted_rand(truth, one.labels) for one in fused])
     stated.append(np.mean(scores, axis=0)[0])
     unstated.append(np.mean(scores, axis=0)[1])
