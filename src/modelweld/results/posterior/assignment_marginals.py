@@ -52,28 +52,6 @@ def assignment_marginals(scores: Array) -> Array:
     return table
 
 
-def marginals_of(scores: Array, table: Index, columns: Index) -> Array:
-    """Marginal probability of one column for each row of several tables below each other; number K: of a new atom.
-
-    `table` says whose each row is. The pairs of all tables together are one problem that falls apart into theirs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> tie = np.array([[2.0], [2.0], [2.0]])
-    >>> marginals_of(tie, np.array([0, 0, 1]), np.array([0, 1, 0])).round(3)
-    array([0.468, 0.532, 0.881])
-    """
-    K = scores.shape[1]
-    rows, at = np.nonzero(scores > NEGLIGIBLE)
-    found = _of_pairs(rows, table[rows] * K + at, scores[rows, at])
-    matched = np.bincount(rows, found, minlength=len(scores))
-    asked = at == columns[rows]
-    result = np.where(columns == K, np.maximum(1.0 - matched, 0.0), 0.0)
-    result[rows[asked]] = found[asked]
-    return result
-
-
 def _of_pairs(rows: Index, columns: Index, scores: Array) -> Array:
     """Marginals of the pairs (row, column) that matter, rows in ascending order."""
     found = np.zeros(len(rows))

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from itertools import pairwise
 
 import numpy as np
 import scipy
@@ -24,8 +23,7 @@ import scipy
 from modelweld.core.board import Board
 from modelweld.core.family import log_predictive, sum_by_atom
 from modelweld.core.values import Array, Index, offsets_of
-from modelweld.fit.search.leave_one_out import Without, leave_out
-from modelweld.results.posterior.assignment_marginals import assignment_marginals, marginals_of
+from modelweld.results.posterior.assignment_marginals import assignment_marginals
 
 
 def pool_board(board: Board) -> tuple[Board, Index]:
@@ -56,10 +54,13 @@ def conditional(board: Board, j: int) -> Array:
     `modelweld.Fusion.confidence` for what that leaves out.
     """
     pooled, cell = pool_board(board)
+    return np.asarray(_conditional(pooled, j)[cell[board.values_of(j)] - pooled.values_of(j).start])
+
+
+def _conditional(pooled: Board, j: int) -> Array:
     group = pooled.values_of(j)
     judged = _judge_singletons(pooled, group) if _in_fragments(pooled, group) else [group]
-    found = np.concatenate([assignment_marginals(_scores_of(pooled, values, group)) for values in judged])
-    return np.asarray(found[cell[board.values_of(j)] - group.start])
+    return np.concatenate([assignment_marginals(_scores_of(pooled, values, group)) for values in judged])
 
 
 def _in_fragments(board: Board, group: slice) -> bool:
@@ -99,38 +100,11 @@ def _scores_of(board: Board, judged: slice, group: slice) -> Array:
 
 def confidences(board: Board) -> list[Array]:
     """Conditional probabilities (L_j,) of the atoms that the values of each group were given."""
-    (board, cell), offsets = pool_board(board), board.offsets
-    J, K = len(board.sizes), len(board.counts)
-    out = leave_out(board, 0, J)
-    alone = np.bincount(out.where, minlength=len(out.atoms))[out.where] == 1
-    alone &= out.holders[out.where] == 0  # then it is a new atom that it was given
-    scores, together = _all_scores(board, out)
-    marginals = marginals_of(scores, together, np.where(alone, K, board.labels))
-    return np.split(marginals[cell], offsets[1:-1])
-
-
-def _all_scores(board: Board, out: Without) -> tuple[Array, Index]:
-    """Scores (N, K) of all values of a board without their own group, and numbers (N,): equal if judged together.
-
-    At an atom that its group does not hold a value scores as with all groups there; the others are corrected.
-    """
-    (N, K), base = (len(board.labels), len(board.counts)), -board.singletons[:, None] - board.increments[0]
-    scores = board.log_predictive(
-        slice(None), np.arange(K), onto=base + board.increments[np.minimum(board.counts, len(board.increments) - 1)]
-    )
-    together, bounds = board.group.copy(), np.searchsorted(out.sites, np.arange(len(board.sizes) + 1)).tolist()
-    for j, (first, last) in enumerate(pairwise(bounds)):
-        group, held = board.values_of(j), slice(first, last)
-        if last - first < group.stop - group.start:  # in fragments
-            together[group] = N + np.arange(group.start, group.stop)
-            scores[group] = np.concatenate([_scores_of(board, v, group) for v in _judge_singletons(board, group)])
-            continue
-        own = base[group] + board.increments[out.holders[held]]
-        for family, rows, rest in zip(board.families, board.rows, out.rest, strict=True):
-            own += log_predictive(family, rows[group], rest[held])
-        own[:, out.holders[held] == 0] = -np.inf
-        scores[group, out.atoms[held]] = own
-    return scores, together
+    (pooled, cell), (J, K) = pool_board(board), (len(board.sizes), len(board.counts))
+    alone = (np.bincount(pooled.labels, minlength=K) == 1) & (pooled.counts == 1)  # then it was given a new atom
+    given = np.where(alone[pooled.labels], K, pooled.labels)[:, None]
+    found = [np.take_along_axis(_conditional(pooled, j), given[pooled.values_of(j)], 1)[:, 0] for j in range(J)]
+    return np.split(np.concatenate([np.zeros(0), *found])[cell], board.offsets[1:-1])
 
 
 def log_density(board: Board, rows: Sequence[Array]) -> float:

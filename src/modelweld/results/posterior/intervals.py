@@ -140,11 +140,7 @@ def _draw_partners(draw: Board, fitted: Index, rng: np.random.Generator, estimat
     """A draw (K, D) of each fitted atom's partner; NaN where there is none."""
     partner, found = partners(fitted, draw.labels, rng), []
     for family, sums, estimate in zip(draw.families, draw.sums, estimates, strict=True):
-        if is_gaussian(draw):
-            mean, variance = gaussian_atoms(draw)
-            atoms = (mean + np.sqrt(variance) * rng.standard_normal(mean.shape))[partner]
-        else:
-            atoms = draw_atoms(family, sums, rng)[partner]
+        atoms = draw_atoms(family, sums, rng)[partner]
         if is_signless(family):  # the same way round in every draw
             atoms = np.where((atoms * estimate).sum(1, keepdims=True) < 0, -atoms, atoms)
         found.append(atoms)
