@@ -65,6 +65,7 @@ NEEDS = {
     "families.own.quadrature": "jax",
     "gpytorch": "gp",
     "torch_sequential": "torch",
+    "distillation.compare": "torch",
     "gensim": "topics",
     "federate.flower": "flower",
     "federate.nvflare": "nvflare",

@@ -1,9 +1,11 @@
 """One network taught to answer as the sites' networks do together, on inputs that are drawn, not data.
 
-What is wanted is the class-weighted ensemble: logits of all sites, each by its share of the rows of a class. Averages
-of matched weights are near it, and blur what only some sites know; teaching repairs that. The network moves from the
-averages by Adam, on fresh inputs at every step (`modelweld.kinds.drawn_inputs`), towards the ensemble's probabilities.
-Running moments of batch normalisation stay what they are: drawn inputs are no data.
+What is wanted is the class-weighted ensemble: probabilities of all sites, each by its share of the rows of a class (not
+logits, of which one site that is too sure of itself may have the largest everywhere). Averages of matched weights are
+near it, and blur what only some sites know; teaching repairs that. The network moves from the averages by Adam, on
+fresh inputs all the time (`modelweld.kinds.drawn_inputs`), towards the ensemble's probabilities. Running moments of
+batch normalisation stay what they are: drawn inputs are no data. But those of a first layer say how bright inputs are
+and how much they vary: what is drawn is scaled and shifted to fit them, where sites say nothing else of their inputs.
 
 `compare` says how near it came.
 """
@@ -19,7 +21,9 @@ from numpy.typing import ArrayLike
 from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
+from modelweld.kinds import kind_of
 from modelweld.kinds.drawn_inputs import draw, shape_of
+from modelweld.kinds.layer_graph import ENDS, Graph, has_weights
 from modelweld.kinds.network_channels import deep_network, plain_arrays, shares
 from modelweld.kinds.network_modules import arrays_in, build
 from modelweld.progress import track
@@ -27,11 +31,15 @@ from modelweld.progress import track
 if TYPE_CHECKING:
     import torch
 
-STEPS = 300
-"""Of Adam, by default."""
+STEPS = 1000
+"""Of Adam, by default: on digits (seeds 8011 to 8013) .01 to .03 better than 300."""
 
 BATCH = 128
 """Inputs drawn at every step."""
+
+POOL, REUSED = 16, 4
+"""Batches that are drawn together, and how often each is learned from before others are drawn: the sites' networks then
+answer once for four steps."""
 
 RATE = 3e-3
 """Of learning, at the first step; it falls to zero by half a cosine."""
@@ -68,18 +76,22 @@ def distil(
     import torch
 
     ensemble = Ensemble(models, shape)
-    rng, net = np.random.default_rng(seed), _as_floats(start)
+    rng, net = np.random.default_rng(seed), logits_of(start)
     adam = torch.optim.Adam(net.parameters(), lr=rate)
     slower = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
-    for _ in track(range(steps), "teaching", steps):
-        X = ensemble.draw(batch, rng)
+    pool: list[tuple[torch.Tensor, torch.Tensor]] = []
+    for step in track(range(steps), "teaching", steps):
+        if step % (POOL * REUSED) == 0:
+            fresh = ensemble.draw(batch * min(POOL, steps), rng)
+            pool = [*zip(fresh.split(batch), ensemble(fresh).split(batch), strict=True)]
+        X, wanted = pool[step % len(pool)]
         adam.zero_grad()
-        _distance(net(X), ensemble(X), values=ensemble.values).backward()
+        _distance(net(X), wanted, values=ensemble.values).backward()
         adam.step()
         slower.step()
     return deep_network(
         start.facts["graph"],
-        arrays_in(net, start.facts["graph"]),
+        arrays_in(net),
         classes=list(start.facts["labels"].values()) or None,
         counts=start.arrays.get("counts"),
         shape=ensemble.shape,
@@ -97,8 +109,11 @@ def _distance(given: torch.Tensor, wanted: torch.Tensor, *, values: bool) -> tor
     return functional.kl_div(predicted, functional.log_softmax(wanted, dim=1), log_target=True, reduction="batchmean")
 
 
-def _as_floats(model: LocalModel) -> Any:
-    return build(model).float()
+def logits_of(model: LocalModel) -> Any:
+    """The network in single precision, without a Softmax at its end."""
+    graph: Graph = model.facts["graph"]
+    ends = graph[-1]["layer"] in ENDS
+    return build(model.with_(facts={**model.facts, "graph": graph[:-1]}) if ends else model).float()
 
 
 class Ensemble:
@@ -121,10 +136,14 @@ class Ensemble:
         )
         self.models = [models[j] for j in order]
         self.shares = torch.from_numpy(shares(self.models)).float()
-        self.nets = [_as_floats(model) for model in self.models]
+        self.nets = [logits_of(model) for model in self.models]
+        self.unknown = self.shares == 0
         self.values = "class" not in models[0].coordinates
         features = np.shape(next(iter(models[0].arrays.values())))
         self.shape = tuple(shape) if shape else shape_of(models, features[1] if len(features) == 2 else None)
+        self.scale, self.offset = 1.0, 0.0
+        if normalises_first(models[0]) and not {"inputs", "levels"} & set(models[0].arrays):
+            self.scale, self.offset = self._fit_inputs()
 
     def __call__(self, X: torch.Tensor) -> torch.Tensor:
         """Logits (or values), each site's by its share."""
@@ -140,11 +159,38 @@ class Ensemble:
         """Inputs as the sites describe theirs."""
         import torch
 
-        return torch.from_numpy(draw(self.models, self.shape, n, rng)).float()
+        return self.offset + self.scale * torch.from_numpy(draw(self.models, self.shape, n, rng)).float()
+
+    def _fit_inputs(self) -> tuple[float, float]:
+        """Scale and offset of inputs with which first layers receive what batch norm says they do, on average."""
+        import torch
+
+        X = self.draw(CHECKED // 4, np.random.default_rng(0))
+        over = (0, *range(2, len(self.shape) + 1))
+        scales, offsets = [], []
+        with torch.no_grad():
+            for net in self.nets:
+                first, norm, *_ = net.children()
+                none, given = first(torch.zeros_like(X[:1])), first(X)
+                one = (first(torch.ones_like(X[:1])) - none).mean(dim=over)
+                scale = (norm.running_var / given.var(dim=over)).clamp_min(1e-12).log().mean().div(2).exp()
+                plain = (1 - scale) * none.mean(dim=over) + scale * given.mean(dim=over)
+                scales.append(float(scale))
+                offsets.append(float((one * (norm.running_mean - plain)).sum() / (one**2).sum()))
+        return float(np.mean(scales)), float(np.mean(offsets))
+
+
+def normalises_first(model: LocalModel) -> bool:
+    """Whether the first layer is one with weights, and the second batch normalisation of what it gives."""
+    first, second = (model.facts["graph"] + [{}, {}])[1:3]
+    return has_weights(first) and str(second.get("layer")).startswith("BatchNorm") and second["of"] == [1]
 
 
 class Comparison(NamedTuple):
     """How a network answers beside the ensemble: shares of inputs.
+
+    >>> Comparison(0.97).agreement
+    0.97
 
     Attributes
     ----------
@@ -173,16 +219,26 @@ def compare(
     Parameters
     ----------
     models : sequence of LocalModel
-        The sites' networks, ``fusion.models``.
+        The sites' networks, as `modelweld.read` gives them.
     network : LocalModel
-        The fused one, ``fusion.parameters("distil")``.
+        The fused one, ``fusion.parameters("distil")``, or another.
     X, y : arrays, optional
         Rows and their labels at the centre. Without, inputs are drawn, others than those it was taught on.
     seed : int
         Source of the draws.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from modelweld import read
+    >>> nets = [torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.GELU(), torch.nn.Linear(5, 3)) for _ in range(2)]
+    >>> sites = [read(net, class_counts=[30, 20, 10], shape=(4,)) for net in nets]
+    >>> compare(sites[:1], sites[0])
+    Comparison(agreement=1.0, accuracy=None, ensemble=None, best_site=None)
     """
     import torch
 
+    models = kind_of(models).arrange(models)
     ensemble = Ensemble(models, None if X is None else np.shape(X)[1:])
     if ensemble.values:
         raise InputError("networks whose outputs are values name no class: compare their outputs themselves.")
@@ -193,7 +249,7 @@ def compare(
         return np.asarray(outputs.argmax(dim=1).numpy())
 
     with torch.no_grad():
-        own, wanted = named(_as_floats(network)(rows)), named(ensemble(rows))
+        own, wanted = named(logits_of(network)(rows)), named(ensemble(rows))
         agreement = float(np.mean(own == wanted))
         if X is None or y is None:
             return Comparison(agreement)

@@ -93,14 +93,13 @@ def _join(graph: Graph, modules: dict[int, torch.nn.Module]) -> torch.nn.Module:
     return torch.fx.GraphModule(root, drawn)
 
 
-def arrays_in(net: torch.nn.Module, graph: Graph) -> dict[str, Array]:
-    """Arrays of a network that `build` has made of this graph."""
-    with_modules = [i for i, one in enumerate(graph) if one["layer"] not in ("Input", "Add")]
-    return {
-        name: values
-        for i, module in zip(with_modules, net.children(), strict=True)
-        for name, values in arrays_of_module(module, i).items()
-    }
+def arrays_in(net: torch.nn.Module) -> dict[str, Array]:
+    """Arrays of a network that `build` has made; the modules of a chain begin after the input."""
+    found: dict[str, Array] = {}
+    for called, module in net.named_children():
+        i = int(called) + 1 if called.isdecimal() else int(called.removeprefix("layer"))
+        found |= arrays_of_module(module, i)
+    return found
 
 
 def arrays_of_module(module: torch.nn.Module, i: int) -> dict[str, Array]:
