@@ -330,6 +330,61 @@ def test_teaching_brings_a_network_nearer_to_the_ensemble_whatever_the_order_of_
     assert np.allclose(taught.arrays["mean2"], start.arrays["mean2"])
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("end", ["", "Softmax", "LogSoftmax"])
+def test_the_ensemble_is_the_probabilities_of_sites_by_their_shares_of_each_class(end, rng):
+    import torch
+    from torch import nn
+
+    from modelweld.kinds.distillation import Ensemble
+
+    ends = [getattr(nn, end)(1)] if end else []
+    made = [nn.Sequential(nn.Linear(4, 5), nn.GELU(), nn.Linear(5, 3), *ends) for _ in range(2)]
+    counts = rng.integers(1, 9, (2, 3))
+    sites = [read(net, class_counts=n, shape=(4,)) for net, n in zip(made, counts, strict=True)]
+    X = torch.randn(20, 4)
+    with torch.no_grad():
+        given = torch.stack([net[:3](X).softmax(1) for net in made])
+        wanted = (torch.from_numpy(counts / counts.sum(axis=0))[:, None].float() * given).sum(0)
+    assert torch.allclose(Ensemble(sites)(X).exp(), wanted, atol=1e-6)
+
+
+@pytest.mark.torch
+def test_values_are_averaged_by_rows_and_taught_by_squares(rng):
+    import torch
+    from torch import nn
+
+    from modelweld.kinds.distillation import Ensemble, compare
+
+    made = [nn.Sequential(nn.Linear(4, 5), nn.GELU(), nn.Linear(5, 2)) for _ in range(2)]
+    sites = [read(net, n=n, shape=(4,)) for net, n in zip(made, (30, 10), strict=True)]
+    X = torch.randn(20, 4)
+    with torch.no_grad():
+        assert torch.allclose(Ensemble(sites)(X), 0.75 * made[0](X) + 0.25 * made[1](X), atol=1e-6)
+    assert fuse(sites).parameters("distil", steps=3).arrays["W3"].shape[0] == 2
+    with pytest.raises(InputError, match="name no class"):
+        compare(sites, sites[0])
+
+
+@pytest.mark.torch
+def test_batch_norm_of_a_first_layer_says_how_bright_inputs_are(rng):
+    import torch
+    from torch import nn
+
+    from modelweld.kinds.distillation import Ensemble
+
+    X = torch.from_numpy(3 + 2 * draw([LocalModel({}, {})], (1, 8, 8), 500, rng)).float()
+    sites = []
+    for _ in range(3):
+        first, norm = nn.Conv2d(1, 6, 3), nn.BatchNorm2d(6, momentum=1.0)
+        norm.train()(first(X))
+        net = nn.Sequential(first, norm, nn.ReLU(), nn.Flatten(), nn.Linear(216, 3)).eval()
+        sites.append(read(net, class_counts=[1, 2, 3], shape=(1, 8, 8)))
+    found = Ensemble(sites)
+    assert np.isclose(found.scale, 2, rtol=0.1)
+    assert np.isclose(found.offset, 3, rtol=0.1)
+
+
 REFUSED = {
     "layer '1', a GroupNorm, is not read. Layers that are: .*Conv2d": lambda nn: nn.Sequential(
         nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(4, 2)

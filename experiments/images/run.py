@@ -79,7 +79,6 @@ def measured(setting, seed, mnist=None, smoke=False):
     steps = (2, 4) if smoke else STEPS
     random = at_random(start, seed)
     for name, given, first, n in (
-        ("Git Re-Basin, distil", models, git_rebasin(models), steps[-1]),
         (f"random start, distil, {steps[0]} steps", models, random, steps[0]),
         ("random start, distil", models, random, steps[-1]),
         (f"{OURS}, {steps[0]} steps", models, start, steps[0]),

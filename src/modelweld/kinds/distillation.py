@@ -146,14 +146,16 @@ class Ensemble:
             self.scale, self.offset = self._fit_inputs()
 
     def __call__(self, X: torch.Tensor) -> torch.Tensor:
-        """Logits (or values), each site's by its share."""
+        """Logarithms of the sites' probabilities, each by its share of the class; or values by their shares."""
         import torch
 
         with torch.no_grad():
-            found: torch.Tensor = torch.stack([p * net(X) for p, net in zip(self.shares, self.nets, strict=True)]).sum(
-                0
-            )
-        return found
+            found = torch.stack([net(X) for net in self.nets])
+            if self.values:
+                return torch.einsum("jc,jnc->nc", self.shares, found)
+            known = found.masked_fill(self.unknown[:, None], -torch.inf).softmax(dim=2)
+            total = torch.einsum("jc,jnc->nc", self.shares, known)
+            return total.clamp_min(torch.finfo(total.dtype).tiny).log()
 
     def draw(self, n: int, rng: np.random.Generator) -> torch.Tensor:
         """Inputs as the sites describe theirs."""
