@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SECTIONS = {
-    "sites": "hospitals digits_seeds topics movements countries climates networks signs",
+    "sites": "hospitals digits_seeds topics movements countries climates networks images signs",
     "clusterings": "labels cells reruns catalogue",
     "questions": "worth confidence price families prior copies",
     "practice": "site_effects bad_site noise add_remove shards paper",

@@ -1,0 +1,71 @@
+"""
+Images that nobody took
+=======================
+
+Networks of sites that saw different classes are fused by teaching one network to answer as all of them do together
+(``how="distil"``). That takes images, and images stay where they were taken. So they are drawn at the centre. What is
+drawn matters: a network is looked at where its first layers look, and white noise is where no image is. Sites may send
+one power spectrum and eleven quantiles of pixel values (``read(net, y=y, X=X)``): numbers about all of their images at
+once.
+"""
+
+import json
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+
+from modelweld import LocalModel
+from modelweld.kinds.drawn_inputs import LEVELS, describe, draw
+
+X = load_digits().images[:, None] / 16
+sent = describe(X)
+print({name: values.round(2).tolist() for name, values in sent.items()})
+
+# %%
+# Digits, and what is drawn instead of them: with their spectrum, by default, and white noise.
+
+
+def drawn(**arrays):
+    """Six images as a site describes them."""
+    return draw([LocalModel(arrays, {name: (None,) for name in arrays})], X.shape[1:], 6, np.random.default_rng(0))
+
+
+white = {"spectrum": np.ones(4), "levels": np.interp(LEVELS, [0, 1], [-1, 1])}
+rows = {"digits": X[:6], "spectrum sent": drawn(**sent), "nothing sent": drawn(), "white noise": drawn(**white)}
+fig, axes = plt.subplots(4, 6, figsize=(5.2, 3.6), layout="constrained")
+for line, (name, images) in zip(axes, rows.items(), strict=True):
+    line[0].set_ylabel(name, rotation=0, ha="right", va="center")
+    for ax, image in zip(line, images, strict=True):
+        ax.imshow(image[0], cmap="gray_r", vmin=0, vmax=1)
+        ax.set(xticks=[], yticks=[])
+plt.show()
+
+# %%
+# Accuracies that the study of images has recorded, means over its runs with 5 sites: fused networks, what they were
+# taught by, and the sites' best.
+here = Path.cwd()
+while not (here / "experiments").is_dir():
+    here = here.parent
+record = json.loads((here / "experiments" / "images" / "results.json").read_text())
+record.pop("provenance")
+cells = {name: list(cell.values()) for name, cell in record.items() if " J=5 " in name and "plain" in name}
+shown = {
+    "best local": "#9bb",
+    "Git Re-Basin": "#9bb",
+    "ours, mean": "#e9a178",
+    "ours, distil, white noise": "#e9a178",
+    "ours, distil": "#c2410c",
+    "ours, distil, spectrum sent": "#c2410c",
+    "class-weighted ensemble, probabilities": "#9bb",
+    "pooled (sees the data)": "#9bb",
+}
+fig, axes = plt.subplots(1, len(cells), figsize=(2.6 * len(cells) + 2.5, 3), sharey=True, layout="constrained")
+for ax, (name, runs) in zip(axes, cells.items(), strict=True):
+    bars = ax.barh(list(shown), [np.mean([run["accuracy"][m] for run in runs]) for m in shown], color=shown.values())
+    ax.bar_label(bars, fmt="%.3f", padding=2)
+    ax.set(xlim=(0, 1.2), xlabel="accuracy", title=name.removesuffix(", plain"))
+    ax.spines[["top", "right"]].set_visible(False)
+axes[0].invert_yaxis()
+plt.show()
