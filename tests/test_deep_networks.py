@@ -1,5 +1,8 @@
 """Networks of convolutions and residual blocks: what is read is what is written, what is matched, what is taught."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from modelweld.kinds.drawn_inputs import LEVELS, describe, draw
 from modelweld.kinds.layer_graph import is_graph, layer, name_sets
 from modelweld.kinds.network_channels import average, deep_network, plain_arrays, shares
 from modelweld.libraries import write
+from programs import printed_by
 
 APART = {
     "families": Gaussian(noise=1e-9, spread=1.0, shape="scalar", learning="nothing"),
@@ -447,3 +451,14 @@ def test_without_the_shape_of_images_none_are_drawn():
     sites = [read(net, class_counts=[1, 2]) for net in nets]
     with pytest.raises(InputError, match=r"how large images are.*shape=\(1, 28, 28\)"):
         fuse(sites).model()
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_the_experiment_runs(tmp_path):
+    pytest.importorskip("ot")
+    printed_by(Path(__file__).parents[1] / "experiments" / "images" / "run.py", "--smoke", "--out", tmp_path)
+    record = json.loads((tmp_path / "results.json").read_text())
+    assert record.pop("provenance")["settings"]["seeds"]
+    for runs in record.values():
+        assert all(0 <= share <= 1 for run in runs.values() for share in run["accuracy"].values())

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from modelweld import LocalModel
-from modelweld.kinds.drawn_inputs import LEVELS, describe, draw
+from modelweld.kinds.drawn_inputs import describe, draw
 
 X = load_digits().images[:, None] / 16
 sent = describe(X)
@@ -32,7 +32,7 @@ def drawn(**arrays):
     return draw([LocalModel(arrays, {name: (None,) for name in arrays})], X.shape[1:], 6, np.random.default_rng(0))
 
 
-white = {"spectrum": np.ones(4), "levels": np.interp(LEVELS, [0, 1], [-1, 1])}
+white = describe(np.random.default_rng(1).normal(0, 0.5, X.shape))
 rows = {"digits": X[:6], "spectrum sent": drawn(**sent), "nothing sent": drawn(), "white noise": drawn(**white)}
 fig, axes = plt.subplots(4, 6, figsize=(5.2, 3.6), layout="constrained")
 for line, (name, images) in zip(axes, rows.items(), strict=True):

@@ -46,8 +46,8 @@ RATE = 3e-3
 
 SHARPER = 3.0
 """Power to which the ensemble's probabilities are taken: sites that know different classes are each sure of one, and
-their sum is nearly a tie, of which a network learns little. On digits (seeds 8012 to 8026) 2, 3 and 5 were alike, and better
-than 1 by .01 in the mean."""
+their sum is nearly a tie, of which a network learns little. On digits (seeds 8012 to 8026) 2, 3 and 5 were alike, and
+better than 1 by .01 in the mean."""
 
 CHECKED = 2000
 """Inputs on which agreement is counted: a standard error of .01 or less."""
