@@ -449,7 +449,7 @@ def test_without_the_shape_of_images_none_are_drawn():
 
     nets = [nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(4, 2)) for _ in range(2)]
     sites = [read(net, class_counts=[1, 2]) for net in nets]
-    with pytest.raises(InputError, match=r"how large images are.*shape=\(1, 28, 28\)"):
+    with pytest.raises(InputError, match=r"size of images is not known.*shape=\(1, 28, 28\)"):
         fuse(sites).model()
 
 

@@ -1,6 +1,6 @@
 """
-Images that nobody took
-=======================
+Images drawn at the centre
+==========================
 
 Networks of sites that saw different classes are fused by teaching one network to answer as all of them do together
 (``how="distil"``). That takes images, and images stay where they were taken. So they are drawn at the centre. What is
