@@ -62,7 +62,7 @@ NEEDS = {
     "hmmlearn": "hmm",
     "estimated_hmms": "hmm",
     "fit_hmm": "hmm",
-    "families.own.quadrature": "jax",
+    "families.own.user_density": "jax",
     "gpytorch": "gp",
     "torch_sequential": "torch",
     "distillation.compare": "torch",

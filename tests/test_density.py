@@ -15,7 +15,7 @@ from jax.scipy.stats import norm  # noqa: E402
 from modelweld import Gaussian, InputError, fuse, simulate  # noqa: E402
 from modelweld.core.values import Stack  # noqa: E402
 from modelweld.errors import AccuracyWarning  # noqa: E402
-from modelweld.families.own.quadrature import from_density  # noqa: E402
+from modelweld.families.own.user_density import from_density  # noqa: E402
 from modelweld.inputs.stacks import stack_arrays  # noqa: E402
 
 pytestmark = pytest.mark.jax

@@ -9,7 +9,7 @@ from cases.scatter import inverse_wishart, scattered
 from modelweld.core.values import Stack, offsets_of
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError
-from modelweld.families.wishart.evidence import LARGEST_BETWEEN, integral, log_normaliser
+from modelweld.families.wishart.evidence import FREEDOMS, integral, log_normaliser
 from modelweld.families.wishart.scatter import Scatter
 
 
@@ -71,7 +71,7 @@ def test_covariances_that_coincide_do_not_overflow():
     one = np.array([[2.0, 0.3, 0.3, 1.0], [0.1, 0.0, 0.0, 5.0]])
     fusion = modelweld.fuse([one, one, one], Scatter(), screens=["outliers"])
     assert fusion.K == 2
-    assert fusion.diagnosis.hyperparameters["between"] <= LARGEST_BETWEEN * (1 + 1e-9)
+    assert fusion.diagnosis.hyperparameters["between"] <= FREEDOMS[1] * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from modelweld import InputError, LocalModel, Moments, Search, fuse, read
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import ConvergenceWarning, ModelweldWarning
 from modelweld.hmm import StickyHDPHMM, window_start, windows
-from modelweld.hmm.ascent import Concentrations, Course, Point, Problem, Sticks, stack_counts
+from modelweld.hmm.ascent import Concentrations, Course, Point, Problem, Setting, Sticks, stack_counts
 from modelweld.hmm.forward_backward import forward_backward, most_probable
-from modelweld.hmm.statistics import LOG_2PI, Emissions, Prior, Statistics, features, log_evidence
+from modelweld.hmm.statistics import LOG_TWO_PI, Emissions, Prior, Statistics, features, log_evidence
 from modelweld.hmm.windows import pool_windows, statistics_of
 from modelweld.libraries import write
 
@@ -148,7 +148,7 @@ def test_evidence_is_the_product_of_predictive_densities(frames):
     for t in range(len(frames)):
         seen_so_far = Emissions.of(phi[:t].sum(axis=0)[None], PRIOR)
         total += float(seen_so_far.log_predictive(frames[t : t + 1])[0, 0])
-    constant = -0.5 * LOG_2PI * frames.size
+    constant = -0.5 * LOG_TWO_PI * frames.size
     assert log_evidence(phi.sum(axis=0), PRIOR) + constant == pytest.approx(total)
 
 
@@ -158,7 +158,7 @@ def test_bound_of_one_state_is_its_evidence(frames, zeta):
     sums = zeta * phi.sum(axis=0)[None]
     at = Emissions.of(sums, PRIOR)
     bound = zeta * float((phi @ at.coefficients().T).sum()) - at.divergence(PRIOR)
-    assert bound == pytest.approx(float(log_evidence(sums, PRIOR)[0]) - 0.5 * zeta * LOG_2PI * frames.size)
+    assert bound == pytest.approx(float(log_evidence(sums, PRIOR)[0]) - 0.5 * zeta * LOG_TWO_PI * frames.size)
 
 
 # sticks
@@ -214,7 +214,7 @@ def exact_log_evidence(x, K, at, prior):
             used = n > 0
             log_path += (gammaln(alpha[:, used] + n[used]) - gammaln(alpha[:, used])).sum(axis=1)
         terms.append(logsumexp(log_path) + log_evidence(sums, prior).sum())
-    return float(logsumexp(terms)) - 0.5 * T * D * LOG_2PI
+    return float(logsumexp(terms)) - 0.5 * T * D * LOG_TWO_PI
 
 
 @pytest.mark.parametrize("kappa", [10.0, 1.0, 0.0])
@@ -222,7 +222,7 @@ def test_bound_is_below_the_exact_log_evidence(kappa):
     x = np.array([[-1.0], [-1.1], [-0.9], [1.0], [1.2]])
     at, prior = AT._replace(kappa=kappa), Prior(np.array([0.05]), 0.1)
     phi = features(x)
-    problem = Problem(phi, np.array([0, 5]), 1.0, at, learn_scale=False)
+    problem = Problem(phi, np.array([0, 5]), Setting(1.0, at, False))
     course = Course(
         problem, Point(statistics_of(np.array([0, 0, 0, 1, 1]), phi, problem.offsets), Sticks.first(2, at), prior)
     )

@@ -10,9 +10,10 @@ import sys
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from difflib import get_close_matches
-from typing import TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
-PACKAGE = __name__.partition(".")[0]
+PACKAGE, _, _ = __name__.partition(".")
 
 
 LONGEST_MESSAGE = 2_000
@@ -37,6 +38,10 @@ class InputError(ValueError):
 
 class OutOfRangeError(InputError):
     """Some value is not finite, or too large to be squared."""
+
+
+class MissingPackageError(InputError, ImportError):
+    """A package that an extra brings is not installed."""
 
 
 class ModelweldWarning(UserWarning):
@@ -206,6 +211,27 @@ def first_repeated(names: Iterable[Name]) -> Name | None:
             return name
         seen.add(name)
     return None
+
+
+def load_extra(module: str, what: str, install: str) -> Any:
+    """A module of a package that modelweld does not bring, or an error that says how to get it.
+
+    >>> load_extra("nowhere", "a DataFrame needs", "pandas")
+    Traceback (most recent call last):
+    modelweld.errors.MissingPackageError: a DataFrame needs 'nowhere', which is not installed: pip install "pandas".
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        name = module.partition(".")[0]
+        raise MissingPackageError(f'{what} {name!r}, which is not installed: pip install "{install}".') from None
+
+
+def check_choice(name: str, given: object, known: Sequence[object]) -> None:
+    """Refuse a setting that is none of those there are."""
+    if given not in known:
+        *others, last = map(repr, known)
+        raise InputError(f"{name} is {', '.join(others)} or {last}; found {given!r}.")
 
 
 def suggest(text: str, known: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.request import Search
 from modelweld.results.posterior.conditional import log_density
 
-LARGEST_SEED = 2**31 - 1
+LARGEST_SEED = np.iinfo(np.int32).max
 
 NO_GROUPS = (
     "groups= was not given, so every row is taken for a site of its own. Say the site of each row; in searches and "

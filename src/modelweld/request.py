@@ -9,7 +9,7 @@ from typing import Any, Literal
 from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.match import MOST_SWEEPS, Auto, Effort, EngineName, Plan
 from modelweld.core.prior import Prior
-from modelweld.errors import InputError
+from modelweld.errors import InputError, check_choice
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.presets import PRESET
 from modelweld.inputs.sets import Families
@@ -118,5 +118,5 @@ def preset_of(name: str, families: object, prior: object) -> tuple[Gaussian, Bet
     if families is not None or prior != "auto":
         raise InputError("a preset sets families and prior; give either the preset or those.")
     if name not in PRESETS:
-        raise InputError(f"preset is one of {list(PRESETS)}; found {name!r}.")
+        check_choice("preset", name, tuple(PRESETS))
     return PRESETS[name]

@@ -55,8 +55,7 @@ def useful_threads(n_jobs: int | None, numbers: int) -> int:
     >>> useful_threads(2, 5000), useful_threads(2, 300_000), useful_threads(None, 300_000)
     (1, 2, 1)
     """
-    asked = processors(n_jobs)
-    return asked if numbers >= THREADS_FROM else 1
+    return processors(n_jobs) if numbers >= THREADS_FROM else 1
 
 
 @cache

@@ -96,7 +96,7 @@ def log_student(off, h):
 def cases():
     from jax.scipy.stats import norm, t
 
-    from modelweld.families.own.quadrature import from_density
+    from modelweld.families.own.user_density import from_density
 
     def gaussian(v, theta, h):
         return norm.logpdf(v, theta, h["scale"])

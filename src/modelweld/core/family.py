@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple, Self, TypeGuard, TypeVar
 import numpy as np
 import scipy
 
-from modelweld.core.values import Array, Index, Stack
+from modelweld.core.values import Array, Index, Stack, blocks
 
 Some = TypeVar("Some", bound="Family")
 
@@ -325,9 +325,11 @@ def log_predictive(family: Family, own: Array, sums: Array) -> Array:
 
 def subtract_evidence(family: Family, own: Array, sums: Array) -> Array:
     """Log predictive densities (L, K) by the paper's subtraction trick: evidence with the value less that without."""
-    added = np.broadcast_to(own[:, None, :], (len(own), *sums.shape))
-    with_value = align_sign(family, added, sums[None, :, :]) + sums[None, :, :]
-    return family.log_evidence(with_value) - family.log_evidence(sums)[None, :]
+    found, without = np.empty((len(own), len(sums))), family.log_evidence(sums)
+    for part in blocks(len(own), sums.size):
+        added = np.broadcast_to(own[part, None, :], (len(own[part]), *sums.shape))
+        found[part] = family.log_evidence(align_sign(family, added, sums[None]) + sums) - without
+    return found
 
 
 def unite(family: Family, sums: Array, a: int | Index, b: Index) -> Array:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+import modelweld
 from modelweld.core.values import Index
 from modelweld.errors import InputError
-
-if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
 
 Labels: TypeAlias = Index | Sequence[int] | Sequence[ArrayLike]
 """Names of values, flat or site by site."""
@@ -84,7 +82,7 @@ def _per_site(labels: Labels) -> list[Index]:
     return [np.asarray(site) for site in sites] if sites and np.ndim(sites[0]) else [np.asarray(sites)]
 
 
-def compare(a: Fusion, b: Fusion) -> dict[str, dict[str, Any]]:
+def compare(a: modelweld.Fusion, b: modelweld.Fusion) -> dict[str, dict[str, Any]]:
     """Two fusions, set by set: both K, and how far they agree on sites that are in both (adjusted Rand index).
 
     Examples

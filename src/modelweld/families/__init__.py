@@ -11,7 +11,7 @@ from modelweld.families.fading import Drift as Drift
 from modelweld.families.fading import FadingCounts as FadingCounts
 from modelweld.families.fading import FadingDirections as FadingDirections
 from modelweld.families.normal_gamma import NormalGamma as NormalGamma
-from modelweld.families.own.quadrature import from_density as from_density
+from modelweld.families.own.user_density import from_density as from_density
 from modelweld.families.proportions import Proportions as Proportions
 from modelweld.families.rates import Rates as Rates
 from modelweld.families.real_values import Gaussian as Gaussian

@@ -20,7 +20,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import subtract_evidence, with_fields
-from modelweld.core.values import Array, Index, Stack, blocks
+from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Moves, average
 from modelweld.families.hyperparameters import check_choice, check_sizes, freeze_number, freeze_vectors, require
@@ -285,8 +285,7 @@ class Counts(Moves, Observed):
         """Log predictive densities; words that a value does not have cost nothing."""
         a, D = self._base, self._base.size
         if own.shape[1] > D + 2:
-            parts = [subtract_evidence(self, own[b], sums) for b in blocks(len(own), sums.size)]
-            return np.concatenate(parts) if parts else np.zeros((0, len(sums)))
+            return subtract_evidence(self, own, sums)
         total = a.sum() + sums[:, D]
         rising = simplex.log_rising_pairs(own[:, :D], a + sums[:, :D])
         return np.asarray(

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from modelweld import errors
 from modelweld.core.family import Family
 from modelweld.errors import InputError
 
@@ -21,10 +22,8 @@ LEARNING = ("likelihood", "nothing")
 
 def check_choice(family: Family, field: str, known: Sequence[str] = LEARNING) -> None:
     """Refuse a setting that is none of those there are."""
-    given = getattr(family, field)
-    if given not in known:
-        names = " or ".join((", ".join(map(repr, known[:-1])), repr(known[-1])))
-        raise InputError(f"{type(family).__name__}: {field} is {names}; found {given!r}.")
+    if getattr(family, field) not in known:
+        errors.check_choice(f"{type(family).__name__}: {field}", getattr(family, field), known)
 
 
 def freeze_number(family: Family, field: str, what: str = "a positive number", also: float = 1.0) -> None:

@@ -17,12 +17,9 @@ from modelweld.families.math.start import prefer_given
 from modelweld.families.observed import PerCoordinate, Search, parts
 from modelweld.families.registry import register
 
-WORTH = (1e-3, 1e8)
-"""Bounds of what a typical value is worth in events (its squared coefficient of variation is one over that). Beyond the
-upper one values coincide for all purposes, and rounding of the evidence would show."""
-
-CONCENTRATIONS = (1e-3, 1e8)
-"""Bounds of the atoms' concentration: atoms over a thousand orders of magnitude, or equal to four digits."""
+BOUNDS = (1e-3, 1e8)
+"""Of what a typical value is worth in events (its squared coefficient of variation is one over that), and of the atoms'
+concentration: over a thousand orders of magnitude, or equal to four digits, beyond which rounding would show."""
 
 UNSEEN_EVENTS = 1e-3
 """Where no event was ever seen the likelihood wants a mean of zero; at this many expected events it is as likely to a
@@ -125,7 +122,7 @@ class Rates(PerCoordinate):
         own, scale = self.own(stack.values, stack.weight).typical()
         noise = share * total / of.variance
         between = np.maximum(scale, SMALLEST_SHARE) / np.maximum(noise - own, SMALLEST_SHARE * noise)
-        concentration = np.clip(1 / of.relative((1 - share) * total, typical), *CONCENTRATIONS)
+        concentration = np.clip(1 / of.relative((1 - share) * total, typical), *BOUNDS)
         return replace(
             self,
             mean=prefer_given(self.mean, typical),
@@ -161,8 +158,8 @@ class Rates(PerCoordinate):
         least = np.maximum(np.where(np.isfinite(smallest), smallest, 0.0), UNSEEN_EVENTS / exposure)
         most = np.maximum(rates.max(0, initial=0.0), least)
         unit = np.maximum(events, UNSEEN_EVENTS) / exposure if self.kind == "poisson" else np.ones(D)
-        low = np.log([least, np.full(D, CONCENTRATIONS[0]), WORTH[0] / unit])
-        high = np.log([most, np.full(D, CONCENTRATIONS[1]), WORTH[1] / unit])
+        low = np.log([least, np.full(D, BOUNDS[0]), BOUNDS[0] / unit])
+        high = np.log([most, np.full(D, BOUNDS[1]), BOUNDS[1] / unit])
         return Search(*(x[: 2 + between].ravel() for x in (start, low, high)))
 
     def at(self, logs: Array, between: bool) -> Self:

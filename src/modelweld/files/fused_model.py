@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 import joblib
 
-from modelweld.errors import InputError
+from modelweld.errors import InputError, load_extra
 from modelweld.files.limits import first_line, naming, size_of, whole_file
 from modelweld.files.numpy_files import check_archive
 
@@ -66,12 +65,8 @@ def read_skops(path: Path) -> object:
             raise InputError(f"skops does not load it: {first_line(wrong)}.") from None
 
 
-def _skops_io() -> ModuleType:
-    try:
-        from skops import io
-    except ImportError:
-        raise InputError("skops files need 'skops', which is not installed: pip install modelweld[safe].") from None
-    return cast(ModuleType, io)
+def _skops_io() -> Any:
+    return load_extra("skops.io", "skops files need", "modelweld[safe]")
 
 
 def _skops(model: object, part: Path, path: Path) -> str:

@@ -41,29 +41,22 @@ thousandfold."""
 MOST_TENSORS = 65_536
 """Tensors of a file: three for each array of some thousand sites of a fusion."""
 
-MOST_AXES = 32
-"""Of a tensor; numpy's own limit was 32 for long."""
-
-MOST_ENTRIES = 2**60
-"""Of a tensor, an axis of none counted as one: what numpy can count in bytes."""
+MOST_AXES, MOST_ENTRIES = 32, 2**60
+"""Of a tensor: numpy's own limit for long, and what it can count in bytes, an axis of none counted as one."""
 
 MOST_SITES = 5_000
 """Sites of one table: each becomes a model of its own, which takes a hundred times as long as its row."""
 
-DEEPEST = 32
-"""Levels of JSON within each other; a manifest needs about six."""
+DEEPEST, MOST_BRACKETS = 32, 1_000_000
+"""Levels of JSON within each other, of which a manifest needs about six; and objects and lists of a text: each takes
+some 60 bytes in memory, but two in the file."""
 
 NESTS = (dict, list)
 """What of parsed JSON has something within."""
 
-MOST_BRACKETS = 1_000_000
-"""Objects and lists of a JSON text: each takes some 60 bytes in memory, but two in the file."""
-
-LONGEST_NAME = 200
-"""Characters of a name of a site, kind, array, set or coordinate, and of what others say that is passed on."""
-
-LONGEST_WORD = 1_000
-"""Characters of a feature or word: columns of a survey are called by whole questions."""
+LONGEST_NAME, LONGEST_WORD = 200, 1_000
+"""Characters of a name of a site, kind, array, set or coordinate, and of what others say that is passed on; and of a
+feature or word: columns of a survey are called by whole questions."""
 
 
 def spell_bytes(number: float) -> str:

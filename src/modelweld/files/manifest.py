@@ -141,7 +141,7 @@ def _of_object(entries: dict[str, object], rule: Rule) -> Violation | None:
     return None
 
 
-MAJOR, MINOR = 1, 1
+VERSION: Final = "1.1"
 """Version of the manifest: files of another major version are not read; a newer minor one may say more than is read."""
 
 SITE: Final = "modelweld-site"
@@ -151,7 +151,7 @@ SLIM: Final = "modelweld-slim"
 
 def as_text(form: str, content: Mapping[str, object], tensors: Mapping[str, Tensor]) -> str:
     """A manifest with head and hashes; the same content gives the same text."""
-    head = {"format": form, "version": f"{MAJOR}.{MINOR}", "modelweld": modelweld.__version__}
+    head = {"format": form, "version": VERSION, "modelweld": modelweld.__version__}
     hashes = {name: digest(tensor) for name, tensor in tensors.items()}
     return json.dumps({**head, **content, "sha256": hashes}, allow_nan=False, separators=(",", ":"))
 
@@ -163,12 +163,12 @@ def manifest_of(file: Tensors) -> Entry | None:
     found = parse(file.words[KEY].encode("utf-8", "surrogatepass"), "the manifest")
     check(found, "head", "the manifest")
     manifest = cast(Entry, found)  # what follows makes sure of that
-    major = int(manifest["version"].split(".")[0])
-    if major != MAJOR:
+    major, known = (int(version.partition(".")[0]) for version in (manifest["version"], VERSION))
+    if major != known:
         raise InputError(
             f"it was written by modelweld {manifest.get('modelweld', '(version not said)')} with a manifest of version "
-            f"{manifest['version']}, and version {MAJOR} is read here. "
-            + ("Install a newer modelweld." if major > MAJOR else "Write it again with this modelweld.")
+            f"{manifest['version']}, and version {known} is read here. "
+            + ("Install a newer modelweld." if major > known else "Write it again with this modelweld.")
         )
     check(manifest, f"{manifest['format'].removeprefix('modelweld-')}_file", "the manifest")
     odd = sorted(set(manifest["sha256"]) ^ set(file.places))

@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from struct import calcsize
 from tokenize import TokenError
 from typing import IO
 
@@ -128,11 +129,8 @@ def _mixture(
     return mixture(values, spreads, counts, counted=counted, features=features, site=site)
 
 
-DIRECTORY_END = 22
-"""Bytes of the record that ends a zip archive without a comment."""
-
-ZIP64_LOCATOR = 20
-"""Bytes of the record before it in archives above 4 GiB."""
+DIRECTORY_END, ZIP64_LOCATOR = map(calcsize, ("<4s4H2LH", "<4sLQL"))
+"""Bytes of the record that ends a zip archive without a comment, and of that before it in archives above 4 GiB."""
 
 PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 

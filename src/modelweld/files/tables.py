@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from modelweld.core.values import Array
-from modelweld.errors import InputError, first_repeated
+from modelweld.errors import InputError, first_repeated, load_extra
 from modelweld.files import limits
 from modelweld.files.tensors import NamedArrays
 
@@ -190,11 +190,7 @@ def _rows_of(sites: list[str] | None, total: int) -> dict[str, list[int] | slice
 def read_parquet(path: Path) -> list[NamedArrays]:
     """The sites of a Parquet table, each as named arrays; needs pyarrow."""
     size = limits.size_of(path)
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise InputError("Parquet needs 'pyarrow', which is not installed: pip install modelweld[tables].") from None
+    pyarrow, parquet = (load_extra(m, "Parquet needs", "modelweld[tables]") for m in ("pyarrow", "pyarrow.parquet"))
     try:
         texts = [name for name in (SITE, TIME) if name in parquet.read_schema(path).names]
         with parquet.ParquetFile(path, read_dictionary=texts) as file:

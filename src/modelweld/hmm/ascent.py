@@ -52,15 +52,21 @@ from modelweld.hmm.forward_backward import Paths, forward_backward
 from modelweld.hmm.statistics import Emissions, Prior, Statistics, fitting_scale, pooling_gains
 
 
+class Setting(NamedTuple):
+    """The model's constants: the power of the densities, concentrations, and whether the prior's scale is learned."""
+
+    zeta: float
+    at: Concentrations
+    learn_scale: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """What stays the same: features of all frames, where sequences begin, and the model's constants."""
 
     features: Array
     offsets: Index
-    zeta: float
-    at: Concentrations
-    learn_scale: bool
+    setting: Setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,23 +80,15 @@ class Posterior:
 
     @classmethod
     def of(
-        cls,
-        statistics: Statistics,
-        sticks: Sticks,
-        prior: Prior,
-        *,
-        zeta: float,
-        at: Concentrations,
-        learn_scale: bool,
-        order: Index | None = None,
+        cls, statistics: Statistics, sticks: Sticks, prior: Prior, by: Setting, order: Index | None = None
     ) -> Posterior:
         """Posteriors given statistics; share ``order[l]`` of the sticks is that of state l, and the last the rest."""
-        emissions = Emissions.of(zeta * statistics.sums, prior)
-        if learn_scale:
+        emissions = Emissions.of(by.zeta * statistics.sums, prior)
+        if by.learn_scale:
             prior = fitting_scale(emissions, prior)
         numbers = stack_counts(statistics.moves, statistics.starts)
         shares = sticks.shares if order is None else sticks.shares[order]
-        return cls(emissions, Rows(theta(shares, numbers, at), numbers), sticks, prior)
+        return cls(emissions, Rows(theta(shares, numbers, by.at), numbers), sticks, prior)
 
     def paths(self, features: Array, offsets: Index, zeta: float) -> Paths:
         """Posterior of paths."""
@@ -124,36 +122,24 @@ class Point:
 
 def step(problem: Problem, point: Point) -> Point:
     """One step up."""
-    sticks = point.sticks.rise(stack_counts(point.statistics.moves, point.statistics.starts), problem.at)
-    posterior = Posterior.of(
-        point.statistics, sticks, point.prior, zeta=problem.zeta, at=problem.at, learn_scale=problem.learn_scale
-    )
-    paths = posterior.paths(problem.features, problem.offsets, problem.zeta)
+    by = problem.setting
+    sticks = point.sticks.rise(stack_counts(point.statistics.moves, point.statistics.starts), by.at)
+    posterior = Posterior.of(point.statistics, sticks, point.prior, by)
+    paths = posterior.paths(problem.features, problem.offsets, by.zeta)
     statistics = Statistics(paths.states.T @ problem.features, paths.moves, paths.starts)
-    return Point(statistics, sticks, posterior.prior, paths.log_sum - posterior.divergence(problem.at))
+    return Point(statistics, sticks, posterior.prior, paths.log_sum - posterior.divergence(by.at))
 
 
-PAIRS_TRIED = 12
-"""Pairs of states tried before merging is given up."""
+PAIRS_TRIED, STATES_TRIED = 12, 4
+"""Pairs of states tried before merging is given up; and the smallest states, tried to delete where no pair merges."""
 
-STATES_TRIED = 4
-"""The smallest states, which are tried to delete where no pair merges."""
+TRIAL_STEPS, DELETION_STEPS, SETTLING_STEPS = 3, 5, 4
+"""Steps after a merge before the bound is looked at, after a deletion, whose frames have yet to find their new states,
+and between two moves."""
 
-TRIAL_STEPS = 3
-"""Steps after a merge before the bound is looked at."""
-
-DELETION_STEPS = 5
-"""Steps after a deletion: its frames have yet to find their new states."""
-
-SETTLING_STEPS = 4
-"""Steps between two moves."""
-
-GLANCE_STEPS = 10
-"""Steps before a glance's only round of merges."""
-
-GLANCE_PAIRS = 6
-"""Pairs that a glance tries. On 14 fits it ended where 12 do, at three quarters of their time, and 4 moved zeta by 6 %;
-of 33 others two moved by 7 and 10 %."""
+GLANCE_STEPS, GLANCE_PAIRS = 10, 6
+"""Steps before a glance's only round of merges. Pairs that a glance tries. On 14 fits it ended where 12 do, at three
+quarters of their time, and 4 moved zeta by 6 %; of 33 others two moved by 7 and 10 %."""
 
 FEWEST_FRAMES = 1.0
 """A state with fewer expected frames is dropped."""
@@ -227,7 +213,7 @@ class Course:
     def _accept_moves(self, pairs: int) -> Iterator[tuple[str, Point]]:
         """Moves after which the bound is higher."""
         point, problem = self.point, self.problem
-        gains = pooling_gains(problem.zeta * point.statistics.sums, point.prior)
+        gains = pooling_gains(problem.setting.zeta * point.statistics.sums, point.prior)
         gains[np.tril_indices(len(gains))] = -np.inf
         best = np.argsort(-gains, axis=None, kind="stable")[:pairs]
         for i, j in zip(*np.unravel_index(best, gains.shape), strict=True):

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from modelweld.compilers import exact
 from modelweld.core.values import Array, Index
 
 LEAST_LOG = -340.0
@@ -71,7 +71,8 @@ def most_probable(log_start: Array, log_move: Array, log_density: Array, offsets
     return path
 
 
-def _forward_pass(
+@exact
+def _forward(
     start: Array, move: Array, log_density: Array, offsets: Index, density: Array, forward: Array, scale: Array
 ) -> float:
     K, log_sum = len(start), 0.0
@@ -99,7 +100,8 @@ def _forward_pass(
     return log_sum
 
 
-def _backward_pass(
+@exact
+def _backward(
     move: Array, offsets: Index, density: Array, scale: Array, forward: Array, arriving: Array, states: Array
 ) -> None:
     K = len(move)
@@ -123,7 +125,8 @@ def _backward_pass(
                 backward[i] = total
 
 
-def _best_paths(log_start: Array, log_move_to: Array, log_density: Array, offsets: Index, path: Index) -> None:
+@exact
+def _viterbi(log_start: Array, log_move_to: Array, log_density: Array, offsets: Index, path: Index) -> None:
     T, K = log_density.shape
     came_from = np.empty((T, K), dtype=np.int64)
     best, before = np.empty(K), np.empty(K)
@@ -144,8 +147,3 @@ def _best_paths(log_start: Array, log_move_to: Array, log_density: Array, offset
         for t in range(offsets[s + 1] - 1, offsets[s] - 1, -1):
             path[t] = here
             here = came_from[t, here]
-
-
-_forward = njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")(_forward_pass)
-_backward = njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")(_backward_pass)
-_viterbi = njit(cache=True, error_model="numpy")(_best_paths)

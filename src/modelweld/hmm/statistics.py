@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, psi
 
+from modelweld.core.gaussian import LOG_TWO_PI
 from modelweld.core.values import LARGEST_VALUE, Array, Index, offsets_of
 from modelweld.errors import InputError
 from modelweld.families.wishart.evidence import SPARE
@@ -209,8 +210,6 @@ def _check_offsets(lengths: ArrayLike | None, frames: int) -> Index:
     return offsets_of(found.astype(np.int64))
 
 
-LOG_2PI = float(np.log(2 * np.pi))
-
 LEARNING_STEPS = 500
 """Steps in which the scale of the prior settles, statistics given; dozens are usual."""
 
@@ -276,7 +275,7 @@ class Emissions:
         D = self.mean.shape[1]
         W = self.precision
         Wm = np.einsum("kij,kj->ki", W, self.mean)
-        constant = 0.5 * (self.expected_log_det - D * LOG_2PI - D / self.strength - (Wm * self.mean).sum(axis=1))
+        constant = 0.5 * (self.expected_log_det - D * LOG_TWO_PI - D / self.strength - (Wm * self.mean).sum(axis=1))
         i, j = np.triu_indices(D)
         return np.column_stack([constant, Wm, np.where(i == j, -0.5, -1.0) * W[:, i, j]])
 

@@ -22,9 +22,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from modelweld.core.values import Array, Index
-from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, warn_user
+from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, check_choice, warn_user
 from modelweld.hmm import windows
-from modelweld.hmm.ascent import Concentrations, Course, Point, Posterior, Problem, Sticks, stack_counts
+from modelweld.hmm.ascent import Concentrations, Course, Point, Posterior, Problem, Setting, Sticks, stack_counts
 from modelweld.hmm.forward_backward import forward_backward, most_probable
 from modelweld.hmm.statistics import Prior, Sequences, Summary, check_sequences, features, learn_prior
 from modelweld.inputs.local_model import LocalModel
@@ -47,8 +47,7 @@ def check_settings(model: StickyHDPHMM) -> None:
         raise InputError(f"zeta is 'auto' or a number above 0, at most 1; found {model.zeta!r}.")
     if model.prior_scale != "learned" and not (is_number(model.prior_scale) and 0 < model.prior_scale < np.inf):
         raise InputError(f"prior_scale is 'learned' or a positive number; found {model.prior_scale!r}.")
-    if model.start not in ("windows", "random"):
-        raise InputError(f"start is 'windows' or 'random'; found {model.start!r}.")
+    check_choice("start", model.start, ("windows", "random"))
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -279,7 +278,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         learned = self.prior_scale == "learned"
         scale = np.full(len(unit), windows.FIRST_SHARE) if learned else float(self.prior_scale) / unit**2
         prior, at = Prior(scale, self.mean_precision), self._concentrations
-        problem = Problem(features(scaled.frames), scaled.offsets, zeta, at, learned)
+        problem = Problem(features(scaled.frames), scaled.offsets, Setting(zeta, at, learned))
         rng = np.random.default_rng(seed)
         if self.start == "random":
             statistics = windows.draw_statistics(problem.features, self.n_states, rng)
@@ -293,9 +292,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         course.glance(PILOT_GAIN * len(scaled.frames))
         point = course.point
         warn_if_all_used(len(point.statistics.starts), self.n_states, PILOT)
-        at = Posterior.of(
-            point.statistics, point.sticks, point.prior, zeta=1.0, at=self._concentrations, learn_scale=False
-        )
+        at = Posterior.of(point.statistics, point.sticks, point.prior, Setting(1.0, self._concentrations, False))
         path = at.paths(features(scaled.frames), scaled.offsets, 1.0).states.argmax(axis=1)
         return windows.autocorrelation_time(scaled.frames, path, scaled.offsets, at.emissions)
 
@@ -314,7 +311,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         back = np.append(np.argsort(order), len(order))
         sorted_ = statistics.take(order)
         sticks = Sticks.first(len(order), at).settle(stack_counts(sorted_.moves, sorted_.starts), at)
-        fitted = Posterior.of(statistics, sticks, prior, zeta=zeta, at=at, learn_scale=False, order=back)
+        fitted = Posterior.of(statistics, sticks, prior, Setting(zeta, at, False), back)
         self._posterior, self._centre, self._unit = fitted, centre, unit
         self.statistics_, self.zeta_ = summary, zeta
         self.n_states_, self.n_features_in_ = fitted.emissions.mean.shape
@@ -394,10 +391,8 @@ def read(
     """
     if not hasattr(model, "statistics_"):
         raise InputError("this StickyHDPHMM is not fitted: fit it first.")
-    if known not in ("variance", "weight", "equally"):
-        raise InputError(f"known is 'variance', 'weight' or 'equally'; found {known!r}.")
-    if effective not in ("frames", "visits"):
-        raise InputError(f"effective is 'frames' or 'visits'; found {effective!r}.")
+    check_choice("known", known, ("variance", "weight", "equally"))
+    check_choice("effective", effective, ("frames", "visits"))
     sums = model.statistics_
     counts = model.zeta_ * sums.counts
     learned = model.prior_scale == "learned"

@@ -175,7 +175,7 @@ def statistics_of(labels: Index, phi: Array, offsets: Index) -> Statistics:
 def pool_statistics(problem: Problem, n_states: int, window: int, prior: Prior, rng: np.random.Generator) -> Statistics:
     """The start by windows whose ends are drawn."""
     phi, offsets, phase = problem.features, problem.offsets, int(rng.integers(window))
-    labels = pool_windows(phi, offsets, n_states, window=window, phase=phase, zeta=problem.zeta, prior=prior)
+    labels = pool_windows(phi, offsets, n_states, window=window, phase=phase, zeta=problem.setting.zeta, prior=prior)
     return statistics_of(labels, phi, offsets)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from math import floor, log10
+from sys import float_info
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,7 +68,7 @@ def _cell(cell: object) -> str:
     return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
 
 
-DIGITS, HELD = 6, 15
+DIGITS, HELD = 6, float_info.dig
 """Digits that people read, after the point or of a number below one; and decimal digits that a float holds."""
 
 MOST_DECIMALS = 7

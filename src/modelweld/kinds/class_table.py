@@ -7,7 +7,6 @@ their classes; a site need not know them all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,7 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.fused_parts import common_facts
 from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, mapping
-
-if TYPE_CHECKING:
-    from modelweld.results.fit_result import FitResult
+from modelweld.results.fit_result import FitResult
 
 HOWS = {"counts": "the mean and variance of all sites' rows of a class together"}
 """Ways to make fused parameters, the default first."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,9 +28,7 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.fused_parts import common_facts, keep_arrays
 from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, mapping, truth, whole
-
-if TYPE_CHECKING:
-    from modelweld.results.fit_result import FitResult
+from modelweld.results.fit_result import FitResult
 
 HOWS = {
     "atoms": "one component per atom, with the root mean square of its members' lengths",

@@ -13,10 +13,10 @@ from modelweld.errors import InputError, suggest
 from modelweld.inputs.feature_names import choose_names
 from modelweld.inputs.local_model import LocalModel, name_axes
 from modelweld.kinds import kind_of
+from modelweld.results.fit_result import FitResult
 
 if TYPE_CHECKING:
     from modelweld.kinds.mixture_components import Components
-    from modelweld.results.fit_result import FitResult
 
 
 def fuse_parameters(
@@ -81,11 +81,16 @@ def common_facts(models: Sequence[LocalModel]) -> dict[str, Any]:
 
 def keep_arrays(model: LocalModel, names: Collection[str]) -> LocalModel:
     """The model with these of its arrays alone."""
-    axes, kept = name_axes(model), [name for name in model.arrays if name in names]
+    axes = {name: along for name, along in name_axes(model).items() if name in names}
+    used = {axis for along in axes.values() for axis in along}
     return model.with_(
-        arrays={name: model.arrays[name] for name in kept},
-        axes={name: axes[name] for name in kept},
+        arrays={name: model.arrays[name] for name in axes},
+        axes=axes,
+        variance={name: values for name, values in model.variance.items() if name in names},
+        weight={name: values for name, values in model.weight.items() if name in names},
         auxiliary=[name for name in model.auxiliary if name in names],
+        coordinates={name: entries for name, entries in model.coordinates.items() if name in used},
+        partial=[name for name in model.partial if name in used],
     )
 
 

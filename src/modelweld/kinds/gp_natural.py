@@ -31,7 +31,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array, Index, offsets_of
-from modelweld.errors import InputError
+from modelweld.errors import InputError, check_choice
 from modelweld.inputs.local_model import LocalModel
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ class Kernel:
     name: str = "rbf"
 
     def __post_init__(self) -> None:
-        if self.name not in NAMES:
-            raise InputError(f"a kernel is one of {list(NAMES)}; found {self.name!r}.")
+        check_choice("a kernel", self.name, NAMES)
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Covariances (rows of X, rows of Y)."""
@@ -404,12 +403,10 @@ LEAST_INFORMATIVE = 0.1
 """Of the prior's precision: directions of which a site's data say less are left out of learning (`factor_of`). Most
 directions of most sites are such; they repeat how smooth the site's own kernel is."""
 
-JOINT_POINTS = 3000
+JOINT_POINTS, MOST_POINTS = 3_000, 12_000
 """Inducing inputs of sites whose factors are taken jointly: half a second per step. Sites beyond form further groups,
-whose densities are multiplied."""
-
-MOST_POINTS = 12_000
-"""Inducing inputs used for learning, of sites spread evenly over the sequence: a kernel is a dozen numbers."""
+whose densities are multiplied. Inducing inputs used for learning, of sites spread evenly over the sequence: a kernel is
+a dozen numbers."""
 
 WIDEST = 1e3
 """Lengthscales are learned between 1 / WIDEST and WIDEST times the deviation of all sites' inputs: beyond the function

@@ -26,14 +26,13 @@ from neighbours where a state is known by fewer independent frames than it has f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from modelweld.core.values import Array, Index, Key
 from modelweld.errors import Finding, InputError, NamesWarning
 from modelweld.families import Counts, Family, Gaussian, Rates, Scatter
-from modelweld.fit.screening.totals import Totals, total_components
+from modelweld.fit.screening.totals import Totals
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import mixture_components
 from modelweld.kinds.fused_parts import Transitions, check_counted, common_facts, concatenate
@@ -41,10 +40,7 @@ from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture_completion import complete, merge_components
 from modelweld.kinds.mixture_reduction import reduce_to
-
-if TYPE_CHECKING:
-    from modelweld.results.fit_result import FitResult
-
+from modelweld.results.fit_result import FitResult
 
 HOWS = {"counts": "expected numbers are added through the matching, and probabilities are their shares"}
 """Ways to make fused parameters, the default first."""
@@ -241,12 +237,7 @@ class HMM(Kind):
 
     def totals(self, model: LocalModel) -> Totals | None:
         """By the moments of Gaussian states."""
-        if "means" not in model.arrays:
-            return None
-        means, spreads, counts = mixture_components.parameters(model)
-        return total_components(
-            means, mixture_components.diagonals(spreads), *mixture_components.seen_counts(model, counts)
-        )
+        return mixture_components.total_points(model) if "means" in model.arrays else None
 
     def picture(self, fusion: FitResult) -> Transitions:
         """Numbers of transitions, starts and frames, added through the matching."""

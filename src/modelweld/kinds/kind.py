@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from modelweld.core.values import Array
+from modelweld.core.family import Family
+from modelweld.core.values import Array, Key
 from modelweld.errors import Finding, InputError
 from modelweld.fit.screening.totals import Totals, total_values
 from modelweld.inputs.feature_names import spell_lacking
@@ -17,8 +18,6 @@ from modelweld.kinds.layout import Layout
 from modelweld.kinds.rescaling import rescale_arrays
 
 if TYPE_CHECKING:
-    from modelweld.core.family import Family
-    from modelweld.core.values import Key
     from modelweld.kinds.fused_parts import Picture
     from modelweld.results.fit_result import FitResult
 

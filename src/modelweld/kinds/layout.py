@@ -9,11 +9,8 @@ import numpy as np
 
 from modelweld.core.values import Array
 from modelweld.errors import InputError
+from modelweld.families.wishart.scatter import ROUNDING
 from modelweld.inputs.local_model import SMALLEST_BESIDE, LocalModel
-
-COVARIANCE_ROUNDING = 1e-8
-"""Relative to the largest variance: by how much covariances may fall short of being symmetric and not negative."""
-
 
 REMEDY = "Make it with modelweld.export, or leave the kind out."
 
@@ -121,7 +118,7 @@ class Layout:
 
 
 def _are_covariances(values: Array) -> bool:
-    most = COVARIANCE_ROUNDING * float(np.abs(values).max())
+    most = ROUNDING * float(np.abs(values).max())
     symmetric = np.abs(values - np.swapaxes(values, -1, -2)).max() <= most
     return bool(symmetric and np.linalg.eigvalsh(values).min() >= -most)
 

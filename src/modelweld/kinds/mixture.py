@@ -8,7 +8,6 @@ whose squared standard errors are variances over counts where counts are known; 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,26 +15,16 @@ from numpy.typing import ArrayLike
 from modelweld.core.values import Array, Key
 from modelweld.errors import Finding
 from modelweld.families import Family, Gaussian
-from modelweld.fit.screening.totals import Totals, total_components
+from modelweld.fit.screening.totals import Totals
 from modelweld.inputs.local_model import LocalModel
+from modelweld.kinds import mixture_components
 from modelweld.kinds.fused_parts import Ellipses, common_facts
 from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture_columns import name_columns
 from modelweld.kinds.mixture_completion import merge_components, stack_components
-from modelweld.kinds.mixture_components import (
-    count_bare,
-    diagonals,
-    error_variances,
-    mean_width,
-    parameters,
-    seen_counts,
-    weight_pairs,
-)
 from modelweld.kinds.mixture_reduction import HOWS, count_names, default_how, fuse_components
-
-if TYPE_CHECKING:
-    from modelweld.results.fit_result import FitResult
+from modelweld.results.fit_result import FitResult
 
 ARRAYS = {
     "means": ("component", "feature"),
@@ -83,7 +72,7 @@ def mixture(
     arrays = {"means": means, "covariances" if spreads.ndim == 3 else "variances": spreads, "counts": counts}
     return LocalModel(
         **lay_out(arrays, ARRAYS, ["means"], "component", feature=features),
-        variance={"means": error_variances(spreads, counts)} if counted else {},
+        variance={"means": mixture_components.error_variances(spreads, counts)} if counted else {},
         site=site,
         kind="mixture",
         facts={**(facts or {}), "counted": counted},
@@ -116,10 +105,10 @@ class Mixture(Kind):
             return list(models)
         result = []
         for model in models:
-            means, spreads, counts = parameters(model)
+            means, spreads, counts = mixture_components.parameters(model)
             if spreads.ndim == 2:
                 full = spreads[:, None, :] * np.eye(spreads.shape[1])
-                weight = weight_pairs(model.weight)
+                weight = mixture_components.weight_pairs(model.weight)
                 model = _again(model, means, full, counts).with_(variance=model.variance, weight=weight)
             result.append(model)
         return result
@@ -135,11 +124,11 @@ class Mixture(Kind):
 
     def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """Standard errors for those who forgot how many points they have."""
-        return count_bare(models)
+        return mixture_components.count_bare(models)
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """Matched by means, distinguished as finely as the components' own widths allow."""
-        return {"means": Gaussian(width=mean_width(models))}
+        return {"means": Gaussian(width=mixture_components.mean_width(models))}
 
     def default_how(self, fusion: FitResult) -> str:
         """`density`, or `moments`."""
@@ -157,8 +146,7 @@ class Mixture(Kind):
 
     def totals(self, model: LocalModel) -> Totals | None:
         """By the components' moments."""
-        means, spreads, counts = parameters(model)
-        return total_components(means, diagonals(spreads), *seen_counts(model, counts))
+        return mixture_components.total_points(model)
 
     def words(self, fusion: FitResult, set_name: str) -> tuple[Array, Sequence[str]] | None:
         """What sites call their groups, by numbers of points, where names are no mere numbers."""

@@ -15,7 +15,6 @@ is to say. Variances without covariances are the same with B = 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,9 +22,7 @@ from modelweld.core.values import Array, Flags, Index
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.fused_parts import check_counted
 from modelweld.kinds.mixture_components import Components, diagonals, feature_mask, parameters
-
-if TYPE_CHECKING:
-    from modelweld.results.fit_result import FitResult
+from modelweld.results.fit_result import FitResult
 
 MOST_ROUNDS = 500
 """Rounds after which what is still missing stays as it is. Where one pattern lacks what all others have, the start is

@@ -21,13 +21,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array, Flags
+from modelweld.fit.screening.totals import Totals, total_components
 from modelweld.inputs.local_model import LocalModel, derive
 
 Components = tuple[Array, Array, Array]
 """Means (K, D), covariances (K, D, D) or variances (K, D), and counts (K,)."""
 
 FEWEST_POINTS = 1.0
-"""A component is worth a point at least when its standard error is computed: counts are expected numbers."""
+"""A component is worth a point at least when its standard error is computed: counts are expected numbers. Below
+it, a variational fit has emptied a component, whose weight stays that of the prior."""
 
 NOMINAL_POINTS = 100.0
 """Points that a site without numbers is taken to have. Few: with a thousand, fragments of models of 400 frames became
@@ -61,6 +63,12 @@ def seen_counts(model: LocalModel, counts: Array) -> tuple[Array, float | None]:
     """Counts (K, D) of what a site has measured, and how many points it has in all; None if it does not say."""
     seen = np.asarray(model.weight.get("means", np.ones(np.shape(model.arrays["means"])))) > 0
     return counts[:, None] * seen, float(counts.sum()) if model.facts.get("counted") else None
+
+
+def total_points(model: LocalModel) -> Totals | None:
+    """Mean and deviation of all points of a site, by the moments of its components."""
+    means, spreads, counts = parameters(model)
+    return total_components(means, diagonals(spreads), *seen_counts(model, counts))
 
 
 def weight_pairs(weight: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:

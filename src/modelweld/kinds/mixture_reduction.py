@@ -23,10 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+import modelweld
 from modelweld.core.values import Array, Index
 from modelweld.errors import DensityWarning, InputError, warn_user
 from modelweld.families.hyperparameters import SMALLEST_POSITIVE
@@ -43,11 +43,7 @@ from modelweld.kinds.mixture_density import (
     points_per_component,
     warn_of_moved,
 )
-from modelweld.results.fit_result import matching_by_labels
-
-if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
-    from modelweld.results.fit_result import FitResult
+from modelweld.results.fit_result import FitResult, matching_by_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +62,7 @@ class Reduction:
 
     pairs: list[tuple[int, int]]
     losses: Array
-    make: Callable[[Index], Fusion]
+    make: Callable[[Index], modelweld.Fusion]
 
     def labels(self, K: int) -> Index:
         """Which of K components each of the union's belongs to."""
@@ -75,7 +71,7 @@ class Reduction:
             raise InputError(f"the union has {N} components: K is between 1 and {N}; found {K}.")
         return _labels_after(self.pairs[: N - K], N)
 
-    def at(self, K: int) -> Fusion:
+    def at(self, K: int) -> modelweld.Fusion:
         """The fusion with K components."""
         return self.make(self.labels(K))
 
@@ -92,11 +88,11 @@ class Density:
     4
     """
 
-    def __init__(self, fit: FitResult, make: Callable[[FitResult], Fusion]) -> None:
+    def __init__(self, fit: FitResult, make: Callable[[FitResult], modelweld.Fusion]) -> None:
         self._fit = fit
         self._make = make
 
-    def union(self) -> Fusion:
+    def union(self) -> modelweld.Fusion:
         """All components of all sites' mixtures, none matched: hard to beat as a density, but large."""
         fit = self._fit.drop_duplicates()
         return self._make(relabel(fit, np.arange(len(_union_of(fit)[0])), "union"))
@@ -109,7 +105,7 @@ class Density:
         losses = losses / max(float(counts.sum()), SMALLEST_POSITIVE)
         return Reduction(pairs, losses, lambda labels: self._make(relabel(fit, labels, "reduction")))
 
-    def reduce(self, K: int) -> Fusion:
+    def reduce(self, K: int) -> modelweld.Fusion:
         """The same mixtures with K components, for their density alone: see `reduction` for all K at once.
 
         Examples

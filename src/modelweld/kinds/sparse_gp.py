@@ -8,13 +8,13 @@ which belong to no set. Points are matched by inputs and values side by side; al
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array, Key
-from modelweld.errors import InputError
+from modelweld.errors import InputError, check_choice
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import gp_natural
@@ -22,9 +22,7 @@ from modelweld.kinds.fused_parts import Points, common_facts, concatenate, keep_
 from modelweld.kinds.gp_natural import NAMES, Kernel, SparseGP
 from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout
-
-if TYPE_CHECKING:
-    from modelweld.results.fit_result import FitResult
+from modelweld.results.fit_result import FitResult
 
 HOWS = {
     "natural": (
@@ -46,9 +44,6 @@ ARRAYS = {
     **dict.fromkeys(("outputscale", "noise", "mean"), ()),
 }
 """Axes of all arrays."""
-
-SMALLEST_SCATTER = 1e-10
-"""Variance of matched values, relative to that of the function, if they coincide or none are matched."""
 
 WRITTEN = "modelweld.SparseGP"
 """What fused processes are written as: libraries' own classes hold training data, or a certain way to learn."""
@@ -104,8 +99,7 @@ def sparse_gp(
     scales = np.broadcast_to(np.asarray(lengthscales, dtype=np.float64), Z.shape[1:])
     if not ((scales > 0).all() and outputscale > 0 and noise >= 0):
         raise InputError(f"{where}: lengthscales and outputscale must be positive, noise not negative.")
-    if kernel not in NAMES:
-        raise InputError(f"{where}: a kernel is one of {list(NAMES)}; found {kernel!r}.")
+    check_choice(f"{where}: a kernel", kernel, NAMES)
     known = {} if S is None else {"covariance": (S + S.T) / 2}
     kernels = {"lengthscales": scales, "outputscale": outputscale, "noise": noise, "mean": mean}
     arrays = {"inputs": Z, "values": u, **known, **kernels}
@@ -175,8 +169,7 @@ class SparseProcess(Kind):
             Learned from what the sites sent, or medians of the sites' own. ``"auto"`` learns it unless all sites have
             the same one, as they have if they agreed on it.
         """
-        if kernel not in ("auto", "learned", "median"):
-            raise InputError(f"kernel is 'auto', 'learned' or 'median'; found {kernel!r}.")
+        check_choice("kernel", kernel, ("auto", "learned", "median"))
         if how != "spahm" and "covariance" not in fusion.models[0].arrays:
             raise InputError(
                 f"how={how!r} needs the covariances of the values at the inducing inputs, which not all sites sent: "
@@ -191,7 +184,7 @@ class SparseProcess(Kind):
         inputs, values, number, scatter = gp_natural.averages(sites, labels)
         points = np.unique(np.concatenate([gp.inputs for gp in sites]), axis=0)
         if how == "spahm":
-            scatter = max(scatter, SMALLEST_SCATTER * shared.outputscale)
+            scatter = max(scatter, gp_natural.SMALLEST_EIGENVALUE * shared.outputscale)  # if values coincide
             factors = informative = [gp_natural.observations(inputs, values, scatter / number)]
         else:
             factors, informative = (

@@ -20,7 +20,7 @@ A mean over many documents is better known than one over few: directions weigh a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,9 +34,7 @@ from modelweld.kinds.hmm import shares
 from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, truth, whole
 from modelweld.kinds.mixture import mixture
-
-if TYPE_CHECKING:
-    from modelweld.results.fit_result import FitResult
+from modelweld.results.fit_result import FitResult
 
 HOWS = {
     "counts": (

@@ -18,7 +18,7 @@ import sklearn
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array
-from modelweld.errors import InputError
+from modelweld.errors import InputError, check_choice
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.components import components, vectors_of
 from modelweld.libraries.scaling import name_features
@@ -299,8 +299,7 @@ def decoder(
     weights = _matrix(tensors, name)
     if weights.ndim != 2:
         raise InputError(f"decoder: {name!r} is a matrix of features and dimensions; found shape {weights.shape}.")
-    if features not in ("rows", "columns"):
-        raise InputError(f"decoder: features is 'rows' or 'columns'; found {features!r}. {name!r} is {weights.shape}.")
+    check_choice(f"decoder: features of {name!r}, {weights.shape},", features, ("rows", "columns"))
     vectors = weights if features == "rows" else weights.T
     mean = None if bias is None else _matrix(tensors, bias)
     return components(vectors, signed=True, mean=mean, counts=counts, site=site)

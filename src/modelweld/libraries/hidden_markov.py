@@ -119,14 +119,8 @@ def stationary(move: Array) -> Array:
     return np.asarray(share / share.sum())
 
 
-LEAST_CORRELATION = 0.05
-"""Below, a correlation is taken for noise, and the sum ends."""
-
-LONGEST_LAG = 200
-"""Frames apart at which the sum ends in any case."""
-
-FEWEST_PAIRS = 20
-"""Pairs of frames from which a correlation is taken."""
+LEAST_CORRELATION, LONGEST_LAG, FEWEST_PAIRS = 0.05, 200, 20
+"""The sum ends with a correlation that may be noise, at so many frames apart, or where fewer pairs are left."""
 
 
 def correlation_time(residual: Array, path: Index, offsets: Index) -> float:

@@ -13,12 +13,9 @@ from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_components import diagonals, parameters
+from modelweld.kinds.mixture_components import FEWEST_POINTS, diagonals, parameters
 from modelweld.libraries.own_rows import doubt_fit
 from modelweld.libraries.scaling import name_features
-
-FEWEST_POINTS = 1.0
-"""Expected points below which a variational fit has emptied a component; its weight stays that of the prior."""
 
 
 def read_gaussian(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from modelweld.core.values import Array
+from modelweld.inputs.notebook import DIGITS
 
 MOST_SHARE, MOST_MOVED = 0.05, 0.1
 """By how much shares of components, and their means in typical deviations, times the root of the share, may differ
@@ -30,9 +31,6 @@ TAIL = 0.2
 
 FEWEST_VALUES = 10
 """Different values of a column that is measured: fewer are codes or small numbers, which repeat."""
-
-MOST_DECIMALS = 6
-"""Beyond so many digits a value was computed, not written down."""
 
 FILLED = "{} is {:.6g} in {} of {} rows: were missing values coded so, or filled in? Leave such rows out."
 
@@ -81,5 +79,5 @@ def doubt_columns(X: object, features: Sequence[str] | None) -> Iterator[str]:
 
 
 def _decimals(values: Array) -> int:
-    """Digits after the point that numbers were rounded to."""
-    return next((n for n in range(MOST_DECIMALS) if (np.round(values, n) == values).all()), MOST_DECIMALS)
+    """Digits after the point that numbers were rounded to; beyond those that people read, they were computed."""
+    return next((n for n in range(DIGITS) if (np.round(values, n) == values).all()), DIGITS)

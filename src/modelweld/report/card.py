@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import modelweld
 from modelweld.errors import some
 from modelweld.report.numbers import numbers_of
 from modelweld.report.page import headline, lead
-
-if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
 
 LIMITS = (
     "Made from parameters: no row of the sites' data was seen here, and none can be looked up again.",
@@ -19,7 +14,7 @@ LIMITS = (
 )
 
 
-def card_of(fusion: Fusion, licence: str = "other") -> str:
+def card_of(fusion: modelweld.Fusion, licence: str = "other") -> str:
     """The card of a fused model, Markdown with a head that model hubs read.
 
     Parameters

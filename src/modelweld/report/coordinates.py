@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+import modelweld
 from modelweld.core.family import is_signless, sum_by_atom
 from modelweld.core.values import Array, Index, Key, blocks
 from modelweld.files.numpy_files import SHARES_SUM
@@ -22,7 +23,6 @@ from modelweld.time.evolution import interval, timeline_board
 from modelweld.time.timeline import places_of_values, smooth
 
 if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
     from modelweld.time.timeline import Timeline
 
 
@@ -49,7 +49,7 @@ class Values:
         return self.atoms[labels[part]] if self.places is None else self.places[part]
 
 
-def gather_values(fusion: Fusion, set_name: str, keys: Sequence[Key] | None = None) -> Values:
+def gather_values(fusion: modelweld.Fusion, set_name: str, keys: Sequence[Key] | None = None) -> Values:
     """Values of a set, of all arrays or those named, the way round of their atoms where they have no signs.
 
     A local value that was not seen is taken to be its atom's.
@@ -192,19 +192,17 @@ def order_by_likeness(presence: NDArray[np.bool_], K: int) -> tuple[Index, Index
     return sites, np.concatenate([atoms, rest])
 
 
-MOST_TIMES = 200
-"""Times at which paths are drawn, evenly picked: more than a figure has room for."""
-
-MOST_STEPS = 20_000
-"""Times x columns of all paths, each with the two ends of its interval: half a megabyte."""
+MOST_TIMES, MOST_STEPS = 200, 20_000
+"""Times at which paths are drawn, evenly picked: more than a figure has room for. Times x columns of all paths, each
+with the two ends of its interval: half a megabyte."""
 
 
-def is_timed(fusion: Fusion, name: str) -> bool:
+def is_timed(fusion: modelweld.Fusion, name: str) -> bool:
     """Whether atoms of a set move."""
     return fusion.matchings[name].engine == "time" and fusion.timeline.times is not None
 
 
-def tell_lives(fusion: Fusion, name: str, values: Values, ranked: Index, shown: Index) -> Content | None:
+def tell_lives(fusion: modelweld.Fusion, name: str, values: Values, ranked: Index, shown: Index) -> Content | None:
     """When atoms of a set live, and their paths in the columns that are `ranked` first; None where nothing has a time.
 
     Times of the sites that are `shown` are listed, as numbers (dates: days since 1970) and in words.
@@ -262,7 +260,7 @@ def _paths(board: Timeline, steps: list[Array], columns: Index) -> list[Content]
     ]
 
 
-def places_last_seen(fusion: Fusion, name: str) -> tuple[Array, Array]:
+def places_last_seen(fusion: modelweld.Fusion, name: str) -> tuple[Array, Array]:
     """Where atoms were when they were last seen, those excluded among them, and standard errors of that."""
     board, _ = timeline_board(fusion._fit, name)
     last = board.lifespans().last

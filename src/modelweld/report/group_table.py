@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.values import Array, Index
+from modelweld.errors import load_extra
 from modelweld.inputs.notebook import decimals_of, spell
 from modelweld.report.text import FEW, FEW_SAID, LISTED, NAMED, align_cells, are_few, hide, several
 
@@ -128,10 +129,7 @@ class GroupTable:
 
     def to_pandas(self) -> DataFrame:
         """All of it as a DataFrame; needs pandas, which modelweld does not bring."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError("a DataFrame needs pandas, which is not installed: pip install pandas.") from None
+        pandas = load_extra("pandas", "a DataFrame needs", "pandas")
         columns: dict[str, object] = {"sites": self.held_by}
         what = f"share of {self.counted}" if self.are_shares else self.counted
         if self.points is not None and not self.are_shares:

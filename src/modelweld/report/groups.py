@@ -5,11 +5,12 @@ The table of groups as the page carries it: means with intervals, and how much f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+import modelweld
 from modelweld.core.family import Family, sum_by_atom
 from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of, blocks, group_of_values
@@ -22,12 +23,9 @@ from modelweld.report.group_table import GroupTable, whole_numbers
 from modelweld.report.verdicts import state_confidence
 from modelweld.results.posterior.confidence import Confidence
 
-if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
-
 
 def groups_of(
-    fusion: Fusion, set_name: str | None = None, *, confidence: bool = False, allow_small: bool = False
+    fusion: modelweld.Fusion, set_name: str | None = None, *, confidence: bool = False, allow_small: bool = False
 ) -> GroupTable:
     """The table of groups behind ``fusion.table()``, the page, the demonstration and ``modelweld inspect``.
 
@@ -101,7 +99,7 @@ class _Numbers(NamedTuple):
     whole: Array
 
 
-def _numbers(fusion: Fusion, name: str) -> _Numbers | None:
+def _numbers(fusion: modelweld.Fusion, name: str) -> _Numbers | None:
     """What the array `counts` says of every member of the set; None if there is no such array."""
     models = fusion._fit.models
     if any(model.axes.get("counts") != (name,) for model in models):
@@ -112,7 +110,7 @@ def _numbers(fusion: Fusion, name: str) -> _Numbers | None:
     return _Numbers(np.concatenate(points), stated, np.concatenate(whole))
 
 
-def _are_numbers(fusion: Fusion) -> bool:
+def _are_numbers(fusion: modelweld.Fusion) -> bool:
     """Whether counts are numbers of points, or shares of a site's."""
     return all(bool(model.facts.get("counted", True)) for model in fusion._fit.models)
 
@@ -124,7 +122,7 @@ class Small(NamedTuple):
     rows: NDArray[np.bool_]
 
 
-def find_small(fusion: Fusion, name: str, allow_small: bool) -> Small:
+def find_small(fusion: modelweld.Fusion, name: str, allow_small: bool) -> Small:
     """What of a set is not shown; nothing where that is allowed, or numbers of points are not known."""
     matching, own = fusion.matchings[name], _numbers(fusion, name)
     if allow_small or own is None or not _are_numbers(fusion):
@@ -136,7 +134,7 @@ def find_small(fusion: Fusion, name: str, allow_small: bool) -> Small:
     )
 
 
-def display_keys(fusion: Fusion, name: str) -> list[Key]:
+def display_keys(fusion: modelweld.Fusion, name: str) -> list[Key]:
     """The arrays by which people know this kind's members."""
     kind = kind_named(fusion._fit.models[0].kind)
     return [
@@ -146,7 +144,7 @@ def display_keys(fusion: Fusion, name: str) -> list[Key]:
     ]
 
 
-def _display_values(fusion: Fusion, name: str) -> Values:
+def _display_values(fusion: modelweld.Fusion, name: str) -> Values:
     """Local and fused values of these arrays."""
     matching, keys = fusion.matchings[name], display_keys(fusion, name)
     if keys:
@@ -156,7 +154,7 @@ def _display_values(fusion: Fusion, name: str) -> Values:
 
 
 def _own_means(
-    fusion: Fusion, name: str, values: Values, own: _Numbers | None, once: NDArray[np.bool_]
+    fusion: modelweld.Fusion, name: str, values: Values, own: _Numbers | None, once: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
     """Means (K, D) of what sites sent of each group, weighted by points where these are known, and standard errors."""
     matching = fusion.matchings[name]
@@ -178,7 +176,7 @@ def _own_means(
     return means, np.where(total > 0, np.sqrt(errors) / np.where(total > 0, total, 1.0), np.nan)
 
 
-def _variances(fusion: Fusion, name: str, values: Values, means: Array, part: slice) -> Array:
+def _variances(fusion: modelweld.Fusion, name: str, values: Values, means: Array, part: slice) -> Array:
     """How uncertain each local value of a part is as one of its group (n, D).
 
     By the learned noise and the sites' standard errors where values scatter so; else by how far the group's members
@@ -228,7 +226,7 @@ def _count(
     return counts[:K], points[:K], float(points[K:].sum())
 
 
-def _least_sure(fusion: Fusion, name: str) -> Array | None:
+def _least_sure(fusion: modelweld.Fusion, name: str) -> Array | None:
     """Confidence in the least certain match of each group; None if it is not known."""
     matching, stated = fusion.matchings[name], state_confidence(fusion, name, [])
     if stated is None:
@@ -239,7 +237,7 @@ def _least_sure(fusion: Fusion, name: str) -> Array | None:
 
 
 def list_groups(
-    fusion: Fusion, name: str, stated: Confidence | None, rows: Index, most_columns: int, small: Small
+    fusion: modelweld.Fusion, name: str, stated: Confidence | None, rows: Index, most_columns: int, small: Small
 ) -> text.Content:
     """The groups of a set, with intervals if draws are behind the stated confidence.
 
@@ -291,7 +289,7 @@ def rank_features(means: Array, within: Array) -> Index:
     return np.argsort(-share, kind="stable")
 
 
-def _deviations(fusion: Fusion, name: str, D: int) -> tuple[Array, Array]:
+def _deviations(fusion: modelweld.Fusion, name: str, D: int) -> tuple[Array, Array]:
     """Learned deviations (D,) from site to site and from group to group, in features' units; NaN: there are none."""
     matching = fusion.matchings[name]
     found = []
@@ -307,7 +305,7 @@ def _deviations(fusion: Fusion, name: str, D: int) -> tuple[Array, Array]:
 
 
 def _intervals(
-    fusion: Fusion, name: str, stated: Confidence | None, table: GroupTable
+    fusion: modelweld.Fusion, name: str, stated: Confidence | None, table: GroupTable
 ) -> tuple[Array, Array] | tuple[None, None]:
     """Ends of the intervals of fused values (K, D); None where no draws are at hand, or the family has none."""
     matching = fusion.matchings[name]
@@ -320,7 +318,7 @@ def _intervals(
     return found.low[: len(table)], found.high[: len(table)]
 
 
-def _sharing(fusion: Fusion, name: str, stated: Confidence | None) -> text.Numbers:
+def _sharing(fusion: modelweld.Fusion, name: str, stated: Confidence | None) -> text.Numbers:
     """Of every group the expected number of sites and the ends of its interval; None without confidences."""
     if stated is None:
         return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
@@ -29,22 +28,13 @@ from modelweld.report.pictures import draw_picture
 from modelweld.results.diagnostics.sites import TOO_FEW
 from modelweld.results.posterior.confidence import SURE
 
-if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
-
-
-FORMAT = 1
-"""Version of the layout of these numbers."""
-
-MOST_ROWS, MOST_SITES = 100_000, 5_000
-"""Local parameters and sites that are listed one by one (a megabyte and a half); beyond, sites are picked evenly."""
-
-MOST_VALUES = 60_000
-"""Values of atoms that are listed (half a megabyte, and as much again for deviations), in those columns in which they
+MOST_ROWS, MOST_SITES, MOST_VALUES = 100_000, 5_000, 60_000
+"""Local parameters and sites that are listed one by one (a megabyte and a half); beyond, sites are picked evenly.
+Values of atoms that are listed (half a megabyte, and as much again for deviations), in those columns in which they
 differ most; members' values are listed if they are not more."""
 
 
-def numbers_of(fusion: Fusion, *, draws: bool = True, allow_small: bool = False) -> text.Content:
+def numbers_of(fusion: modelweld.Fusion, *, draws: bool = True, allow_small: bool = False) -> text.Content:
     """All that a report shows, as dicts, lists, numbers and words.
 
     Parameters
@@ -100,8 +90,9 @@ def numbers_of(fusion: Fusion, *, draws: bool = True, allow_small: bool = False)
     sizes = sum(np.diff(m.offsets) for m in fusion.matchings.values())
     shown = _choose_sites(np.asarray(sizes), notes)
     verdict = verdicts.judge_gain(fusion, shown, int(np.sum(sizes)), notes)
+    worth = verdict["worth"] if verdict else None
     return {
-        "format": FORMAT,
+        "format": 1,  # version of this layout
         "versions": {
             "modelweld": modelweld.__version__,
             "numpy": np.__version__,
@@ -118,7 +109,7 @@ def numbers_of(fusion: Fusion, *, draws: bool = True, allow_small: bool = False)
         "verdict": verdict,
         "picture": draw_picture(fusion, notes, allow_small),
         "sets": [
-            _set(fusion, name, shown, notes, draws, verdict, find_small(fusion, name, allow_small))
+            _set(fusion, name, shown, notes, draws, worth, find_small(fusion, name, allow_small))
             for name in fusion.matchings
         ],
         "notes": list(dict.fromkeys(notes)),
@@ -135,7 +126,7 @@ def _choose_sites(sizes: Index, notes: list[str]) -> Index:
 
 
 def _set(
-    fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool, verdict: text.Content | None, small: Small
+    fusion: modelweld.Fusion, name: str, shown: Index, notes: list[str], draws: bool, worth: bool | None, small: Small
 ) -> text.Content:
     """One set: its matching, values, members, order, map, hyperparameters, diagnostics."""
     matching = fusion.matchings[name]
@@ -181,7 +172,7 @@ def _set(
         "distance": text.short(distance[order], 3),
         "confidence": None if sure is None else text.short(sure[order], 4),
         "confidence_meaning": None if stated is None else stated.meaning,
-        "certainty": verdicts.judge_matches(fusion, name, stated, verdict["worth"] if verdict else None),
+        "certainty": verdicts.judge_matches(fusion, name, stated, worth),
         "doubtful_number": None if sure is None else int((sure[labels < K] < SURE).sum()),
         "doubtful": verdicts.list_doubtful(fusion, name, stated, distance),
         "order": {"sites": site_order.tolist(), "atoms": atom_order.tolist()},
@@ -241,7 +232,7 @@ def _rank_columns(values: coordinates.Values) -> Index:
     return rank_features(values.atoms, coordinates.variances_about_atoms(values))
 
 
-def _best_pair(fusion: Fusion, name: str, values: coordinates.Values, listed: Index) -> list[int]:
+def _best_pair(fusion: modelweld.Fusion, name: str, values: coordinates.Values, listed: Index) -> list[int]:
     """The two listed columns in which atoms differ most; none where members are not known by single columns."""
     if len(listed) < 2 or values.shares or not display_keys(fusion, name):
         return []

@@ -19,11 +19,11 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+import modelweld
 from modelweld.errors import InputError
 from modelweld.files.limits import check_free, naming, whole_file
 from modelweld.inputs.notebook import decimals_of, spell
@@ -31,10 +31,6 @@ from modelweld.kinds import kind_named
 from modelweld.report.numbers import numbers_of
 from modelweld.report.text import FEW, LISTED, Content, Number, add_units, are_few, several
 from modelweld.report.verdicts import CAVEAT
-
-if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
-
 
 PAGES = ("", ".html", ".htm")
 """How the name of a page may end."""
@@ -68,7 +64,7 @@ def check_page(path: str | PathLike[str], *, force: bool) -> Path:
 
 
 def write_report(
-    fusion: Fusion,
+    fusion: modelweld.Fusion,
     path: str | PathLike[str],
     title: str = TITLE,
     *,
@@ -112,7 +108,7 @@ def write_report(
     return Path(path)
 
 
-def text_of(fusion: Fusion, title: str = TITLE, *, draws: bool = True, allow_small: bool = False) -> str:
+def text_of(fusion: modelweld.Fusion, title: str = TITLE, *, draws: bool = True, allow_small: bool = False) -> str:
     """The page of a fusion; where nothing was matched, because classes have names, it is a table of these."""
     if not fusion.matchings:
         return legible(class_page(fusion, title, allow_small))
@@ -188,7 +184,7 @@ def _hash(text: str) -> str:
     return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
 
 
-def class_page(fusion: Fusion, title: str, allow_small: bool = False) -> str:
+def class_page(fusion: modelweld.Fusion, title: str, allow_small: bool = False) -> str:
     """One row per class: its rows at each site and in all, and the mean of each feature over all of them."""
     fused, css = fusion.parameters(), _part("page.css")
     classes = [str(name) for name in fused.coordinates["class"]]

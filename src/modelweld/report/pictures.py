@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+import modelweld
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.kinds import kind_named
@@ -15,9 +16,6 @@ from modelweld.kinds.mixture_components import Components, diagonals
 from modelweld.report.groups import find_small, rank_features
 from modelweld.report.text import DRAWN, NAMED, add_units, short
 
-if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
-
 MOST_FEATURES = 6
 """Features to choose from for a picture, those in which components differ most."""
 
@@ -25,7 +23,7 @@ Picture: TypeAlias = dict[str, object]
 """What the page draws; `type` says how."""
 
 
-def draw_picture(fusion: Fusion, notes: list[str], allow_small: bool) -> Picture | None:
+def draw_picture(fusion: modelweld.Fusion, notes: list[str], allow_small: bool) -> Picture | None:
     """What to draw for this kind of model; None if there is nothing particular."""
     kind = kind_named(fusion._fit.models[0].kind)
     try:
@@ -41,7 +39,7 @@ def draw_picture(fusion: Fusion, notes: list[str], allow_small: bool) -> Picture
     return None
 
 
-def _ellipses(found: Ellipses, fusion: Fusion, notes: list[str], allow_small: bool) -> Picture:
+def _ellipses(found: Ellipses, fusion: modelweld.Fusion, notes: list[str], allow_small: bool) -> Picture:
     K, labels = fusion.K, fusion.matching.stacked_labels
     small = find_small(fusion, next(iter(fusion.matchings)), allow_small)
     shown = np.flatnonzero(~small.atoms[:K])
@@ -81,7 +79,7 @@ def _transitions(found: Transitions, K: int, notes: list[str]) -> Picture:
     }
 
 
-def _points(found: Points, fusion: Fusion, notes: list[str]) -> Picture:
+def _points(found: Points, fusion: modelweld.Fusion, notes: list[str]) -> Picture:
     K, labels = fusion.K, fusion.matching.stacked_labels
     (atoms, at_atoms), (inputs, values) = found.atoms, found.members
     chosen, names = _features(atoms[: max(K, 1)], np.zeros(atoms.shape[1]), fusion)  # as they stand
@@ -102,7 +100,7 @@ def _points(found: Points, fusion: Fusion, notes: list[str]) -> Picture:
     }
 
 
-def _features(means: Array, within: Array, fusion: Fusion) -> tuple[Index, list[str]]:
+def _features(means: Array, within: Array, fusion: modelweld.Fusion) -> tuple[Index, list[str]]:
     """The features in which atoms differ most compared with their widths, those first, and their names with units."""
     names = fusion._fit.models[0].coordinates.get("feature") or [f"feature {d}" for d in range(means.shape[1])]
     chosen = rank_features(means, within)[:MOST_FEATURES]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.core.values import Array
-from modelweld.errors import InputError
+from modelweld.errors import check_choice, load_extra
 from modelweld.inputs.clock import Time, number_of, spell
 from modelweld.report.coordinates import gather_values, order_by_likeness, plane
 from modelweld.report.text import DRAWN, NAMED, add_units, several
@@ -71,8 +71,7 @@ class Plot:
         order : {"likeness", "given"}
             Sites and atoms that go together side by side, or as they are numbered.
         """
-        if order not in ("likeness", "given"):
-            raise InputError(f"order is 'likeness' or 'given'; found {order!r}.")
+        check_choice("order", order, ("likeness", "given"))
         name, matching = self.fusion._fit.find_set(set_name)
         J, A = matching.presence.shape
         sites, atoms = (
@@ -193,11 +192,9 @@ def _axes(ax: Axes | None) -> Axes:
     """Axes given, or new ones."""
     if ax is not None:
         return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError('figures need matplotlib: pip install "modelweld[plot]".') from None
-    return plt.subplots(layout="constrained")[1]
+    plt = load_extra("matplotlib.pyplot", "figures need", "modelweld[plot]")
+    drawn: Axes = plt.subplots(layout="constrained")[1]
+    return drawn
 
 
 def _mark_times(ax: Axes, example: Time) -> None:

@@ -10,30 +10,20 @@ How much a page, a printed table or a figure shows; what is left out is stated t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+import modelweld
 from modelweld.core.values import Array
 from modelweld.inputs.notebook import DIGITS, digits_of
 from modelweld.kinds import kind_named
 
-if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
-
-
-LISTED = 8
-"""Names, values, words or columns on a line."""
-
-NAMED = 40
-"""Groups, states, columns or doubtful matches that have a row, a column or a label of their own."""
-
-NOTED = 500
-"""Alerts, and parameters that are excluded or in fragments."""
-
-DRAWN = 2_000
-"""Local parameters that are drawn, or that principal axes are fitted to, evenly picked: more would look the same."""
+LISTED, NAMED, NOTED, DRAWN = 8, 40, 500, 2_000
+"""How many are shown: names, values, words or columns on a line; groups, states, columns or doubtful matches that have
+a row, a column or a label of their own; alerts, and parameters that are excluded or in fragments; local parameters that
+are drawn, or that principal axes are fitted to, evenly picked: more would look the same."""
 
 FEWEST_POINTS = 5
 """Points below which a group describes persons: the usual smallest cell of statistical offices and data safe havens."""
@@ -161,13 +151,13 @@ def group_word(set_name: str) -> str:
     return "unit" if set_name[-1:].isdigit() else {"component": "group", "atom": "group"}.get(set_name, set_name)
 
 
-def units_of(fusion: Fusion) -> dict[str, str]:
+def units_of(fusion: modelweld.Fusion) -> dict[str, str]:
     """Units of features that sites state."""
     stated = [model.facts.get("units") for model in fusion._fit.models]
     return {name: unit for units in stated if isinstance(units, Mapping) for name, unit in units.items()}
 
 
-def add_units(fusion: Fusion, names: Sequence[str]) -> list[str]:
+def add_units(fusion: modelweld.Fusion, names: Sequence[str]) -> list[str]:
     """Names of features with their units, where sites state them."""
     units = units_of(fusion)
     return [f"{name} ({units[name]})" if name in units else str(name) for name in names]
@@ -177,7 +167,7 @@ MOST_WORDS = 12
 """Words that are shown of a topic."""
 
 
-def list_words(fusion: Fusion, set_name: str) -> list[list[list[str | float]]] | None:
+def list_words(fusion: modelweld.Fusion, set_name: str) -> list[list[list[str | float]]] | None:
     """Per atom its most probable words with their probabilities; None if they are known by none."""
     kind = kind_named(fusion._fit.models[0].kind)
     known_by = None if kind is None else kind.words(fusion._fit, set_name)

@@ -8,10 +8,10 @@ What to look at first: why values were excluded, then sites that stand out, thos
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+import modelweld
 from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Index, group_of_values
 from modelweld.errors import SHOWN, InputError, sites_named
@@ -22,10 +22,6 @@ from modelweld.results.diagnostics.sites import TOO_FEW
 from modelweld.results.posterior.conditional import conditional
 from modelweld.results.posterior.confidence import SURE, Confidence, shares_at
 
-if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
-
-
 MOST_DIAGNOSED = 1_000_000
 """Local parameters up to which sites are diagnosed: about five seconds at five microseconds each, twice."""
 
@@ -33,7 +29,7 @@ CAVEAT = "A yes may also mean that all sites scatter about the same few centres,
 """What a yes does not say."""
 
 
-def judge_gain(fusion: Fusion, shown: Index, N: int, notes: list[str]) -> Content | None:
+def judge_gain(fusion: modelweld.Fusion, shown: Index, N: int, notes: list[str]) -> Content | None:
     """What fusing N local parameters gains, in all and by site; None with a note if it cannot be computed."""
     if N > MOST_DIAGNOSED:
         notes.append(f"Beyond {MOST_DIAGNOSED:,} local parameters the gain of fusing is left out: worth_merging().")
@@ -62,7 +58,7 @@ def list_gains(found: MergeVerdict, shown: Iterable[int]) -> Content:
     }
 
 
-def judge_matches(fusion: Fusion, name: str, stated: Confidence | None, worth: bool | None) -> Content | None:
+def judge_matches(fusion: modelweld.Fusion, name: str, stated: Confidence | None, worth: bool | None) -> Content | None:
     """The number of groups of a set and the confidence of its matches; None where confidences are not known.
 
     Where nothing speaks for sharing (`worth` is False) numbers have no intervals: these would take it for granted.
@@ -94,7 +90,7 @@ def judge_matches(fusion: Fusion, name: str, stated: Confidence | None, worth: b
     return {**found, "sentences": [_about_number(found), _about_matches(found), *cautions]}
 
 
-def _locate(fusion: Fusion, matching: Matching, rows: Index) -> list[Content]:
+def _locate(fusion: modelweld.Fusion, matching: Matching, rows: Index) -> list[Content]:
     """Site, number there, and group of local parameters."""
     held_by = group_of_values(matching.offsets)[rows]
     return [
@@ -129,7 +125,7 @@ def _about_matches(found: Content) -> str:
     return f"{found['unsure']:,} of the {found['matches']:,} matches {are} {sure}. The least sure: {listed}."
 
 
-def diagnose_sites(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> list[Content] | None:
+def diagnose_sites(fusion: modelweld.Fusion, name: str, shown: Index, notes: list[str]) -> list[Content] | None:
     """Each listed site's diagnostics; None with a note if they cannot be computed."""
     if len(fusion.matchings[name].stacked_labels) > MOST_DIAGNOSED:
         notes.append(f"Beyond {MOST_DIAGNOSED:,} local parameters sites are not diagnosed: fusion.diagnosis.sites().")
@@ -159,7 +155,7 @@ def _largest(shift: Array) -> float:
     return float(shift[np.nanargmax(np.abs(shift))]) if np.isfinite(shift).any() else np.nan
 
 
-def state_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: bool = True) -> Confidence | None:
+def state_confidence(fusion: modelweld.Fusion, name: str, notes: list[str], *, draws: bool = True) -> Confidence | None:
     """Confidence of each match, from `draws` where these are affordable; None with a note if it cannot be computed."""
     matching = fusion._fit.drop_oversized().matchings[name]
     if len(matching.stacked_labels) * len(matching.counts) > MOST_PAIRS:
@@ -175,7 +171,7 @@ def state_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: bool
         return None
 
 
-def list_doubtful(fusion: Fusion, name: str, stated: Confidence | None, distance: Array) -> list[Content]:
+def list_doubtful(fusion: modelweld.Fusion, name: str, stated: Confidence | None, distance: Array) -> list[Content]:
     """The least certain matches, with the most probable other atom (None: a new one); else the farthest ones."""
     matching = fusion.matchings[name]
     sure = None if stated is None else np.concatenate(stated)
@@ -212,7 +208,7 @@ def _worst(matching: Matching, sure: Array | None, distance: Array) -> Index:
     return candidates[np.argsort(score[candidates], kind="stable")[:NAMED]]
 
 
-def _tables(fusion: Fusion, name: str, rows: Index) -> Array:
+def _tables(fusion: modelweld.Fusion, name: str, rows: Index) -> Array:
     """Probabilities (n, K + 1) of every atom for these values, given all others; the last is that of a new atom."""
     matching, board = fusion.matchings[name], fusion._fit.board(name)
     held_by = group_of_values(matching.offsets)[rows].tolist()
@@ -233,7 +229,7 @@ def _name_rivals(matching: Matching, found: list[Content], tables: Array) -> Non
         doubt["other_probability"] = exact(rival[best])
 
 
-def list_aside(fusion: Fusion, name: str, matching: Matching) -> Content:
+def list_aside(fusion: modelweld.Fusion, name: str, matching: Matching) -> Content:
     """What is not counted, and why."""
     single = fragments(fusion, name)
     outliers = 0 if matching.kept is None else int((~matching.kept).sum())

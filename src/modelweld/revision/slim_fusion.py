@@ -37,6 +37,7 @@ from modelweld.families.capabilities import name_hyperparameters
 from modelweld.families.registry import misfit_error
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import check_models, stack_of
+from modelweld.kinds.fused_parts import keep_arrays
 from modelweld.libraries.reading import read_site
 from modelweld.results.fit_result import FitResult
 
@@ -337,7 +338,8 @@ def conform(model: Any, pattern: LocalModel) -> LocalModel:
     if absent:
         raise InputError(f"the site must send {arrays}, like those before; {absent} is not there.")
     _check_weights(own, pattern)
-    aligned, own = check_models([pattern, _part(own, arrays)])
+    own = keep_arrays(own, arrays)
+    aligned, own = check_models([pattern, own.with_(site=own.site or NEW_SITE, auxiliary=())])
     if aligned.coordinates != pattern.coordinates:
         raise InputError(
             "the site names coordinates that those before do not have, and sums cannot be widened: fuse all sites "
@@ -348,29 +350,12 @@ def conform(model: Any, pattern: LocalModel) -> LocalModel:
 
 def pattern_of(models: Sequence[LocalModel], names: Sequence[str]) -> LocalModel:
     """These arrays of a site without members; with a weight where sites sent one that is not 0 or 1."""
-    empty = _part(models[0], names, empty=True)
-    weighted = [name for name in names if any(_has_weight(model, name) for model in models)]
-    return empty.with_(site="", variance={}, weight={name: np.ones_like(empty.arrays[name]) for name in weighted})
-
-
-def _part(model: LocalModel, names: Sequence[str], empty: bool = False) -> LocalModel:
-    """These arrays of a model, all their members or none."""
-    axes = {n: tuple(c or a for c, a in zip(model.along[n], model.axes[n], strict=True)) for n in names}
-    used = {axis for named in axes.values() for axis in named}
-
-    def cut(values: ArrayLike, name: str) -> Array:
-        of = tuple(slice(0) if empty and axis is not None else slice(None) for axis in model.axes[name])
-        return np.array(values)[of].copy()
-
-    return LocalModel(
-        arrays={name: cut(model.arrays[name], name) for name in names},
-        axes=axes,
-        variance={name: cut(values, name) for name, values in model.variance.items() if name in names},
-        weight={name: cut(values, name) for name, values in model.weight.items() if name in names},
-        site=model.site or NEW_SITE,
-        coordinates={name: entries for name, entries in model.coordinates.items() if name in used},
-        partial=[name for name in model.partial if name in used],
-    )
+    first = keep_arrays(models[0], names)
+    none = {n: tuple(slice(0) if a is not None else slice(None) for a in axes) for n, axes in first.axes.items()}
+    empty = {name: np.array(np.asarray(values)[none[name]]) for name, values in first.arrays.items()}
+    weight = {n: np.ones_like(empty[n]) for n in names if any(_has_weight(model, n) for model in models)}
+    beside = {"variance": {}, "weight": weight, "auxiliary": ()}
+    return first.with_(arrays=empty, **beside, site="", kind="", facts={}, time=None)
 
 
 def _has_weight(model: LocalModel, name: str) -> bool:

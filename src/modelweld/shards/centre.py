@@ -20,7 +20,7 @@ from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.core.family import Family, log_prior, subtract_evidence
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.tally import Tally
-from modelweld.core.values import Array, Index, block_size, group_of_values, offsets_of
+from modelweld.core.values import Array, Index, group_of_values, offsets_of
 from modelweld.shards.shard import Atoms, Summary
 
 
@@ -164,7 +164,7 @@ class Centre(Tally):
         m = self.counts[atoms]
         scores = self.log_rate[m + n[:, None]] - self.log_rate[m] - self.log_rate[n][:, None]
         scores -= self.family.log_evidence(own)[:, None]
-        return np.asarray(scores + unions(self.family, own, sums))
+        return np.asarray(scores + subtract_evidence(self.family, own, sums))
 
     def accept(self, s: int, proposal: Summary, known: int) -> bool:
         """Take a shard's proposal if it raises the objective as it stands now; whether it was taken.
@@ -198,14 +198,6 @@ class Centre(Tally):
         self.families = [family]
         self.own = [replace(x, rows=own) for x, own in zip(self.own, rows, strict=True)]
         self.gather()
-
-
-def unions(family: Family, own: Array, sums: Array) -> Array:
-    """What the log evidence of atoms (K, k) gains when each of others (L, k) is added to them: (L, K)."""
-    block, gain = block_size(sums.size), np.empty((len(own), len(sums)))
-    for a in range(0, len(own), block):  # a family's own `log_predictive` is for single values
-        gain[a : a + block] = subtract_evidence(family, own[a : a + block], sums)
-    return gain
 
 
 def _fragments_of(summaries: Sequence[Summary]) -> tuple[list[int], list[int]]:

@@ -19,14 +19,12 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from modelweld.errors import InputError
+from modelweld.errors import InputError, load_extra
 from modelweld.inputs.local_model import LocalModel, check_values
 
-STEPS = 2**20
-"""Steps of the grid per clipping length: sums are of whole numbers, so that no rounding is hidden from the proof."""
-
-COUNT_STEPS = STEPS // 2
-"""What a row weighs in the counts: a fifth of the squared sensitivity; the rest goes to sums, which are harder."""
+STEPS, COUNT_STEPS = 2**20, 2**19
+"""Steps of the grid per clipping length: sums are of whole numbers, so that no rounding is hidden from the proof. What
+a row weighs in the counts: a fifth of the squared sensitivity; the rest goes to sums, which are harder."""
 
 SENSITIVITY = math.nextafter(math.hypot(COUNT_STEPS, STEPS), math.inf)
 """Euclidean length by which one row more or less moves the statistic, at most."""
@@ -104,12 +102,7 @@ def private_centres(
     >>> released.facts["privacy"]["epsilon"]
     1.0
     """
-    try:
-        import opendp.prelude as dp
-    except ImportError:
-        raise InputError(
-            "differential privacy needs 'opendp', which is not installed: pip install modelweld[dp]."
-        ) from None
+    dp = load_extra("opendp.prelude", "differential privacy needs", "modelweld[dp]")
     if not (LEAST_EPSILON <= epsilon <= MOST_EPSILON and 0 < delta < 1):
         raise InputError(f"epsilon is between 0.0001 and 100, delta between 0 and 1; found {epsilon} and {delta}.")
     found = statistic(X, centres, clip)

@@ -18,11 +18,9 @@ from modelweld.inputs.plain_tables import table_of
 from modelweld.kinds import kind_named
 from modelweld.report.text import FEWEST_POINTS
 
-SAME_ROW = 1e-6
-"""Difference, in ranges of a feature, below which a parameter is a row of the data: rows may have been moved a bit."""
-
-CHANCE = 1e-3
-"""How often a parameter may be so close to a row by chance: fewer features, or more rows, need a smaller difference."""
+SAME_ROW, CHANCE = 1e-6, 1e-3
+"""Difference, in ranges of a feature, below which a parameter is a row of the data: rows may have been moved a bit. How
+often a parameter may be so close to a row by chance: fewer features, or more rows, need a smaller difference."""
 
 UNKNOWN = ("NoneType", "NAType", "NaTType")
 """Types of cells that hold nothing."""

@@ -26,10 +26,6 @@ from modelweld.libraries.reading import list_facts, read
 from modelweld.progress import Progress, is_heard, progress_to, report_progress
 from modelweld.threads import check_n_jobs
 
-ONE_THREAD = 1
-"""Sums of floating-point numbers depend on how many threads share them: with one each, bits are the same wherever, and
-beside whatever, a model is trained."""
-
 
 class TrainedFusion(Fusion):
     """A `Fusion` of models that were trained here, and what became of the partitions that are not in it.
@@ -165,7 +161,8 @@ def train_site(
     """
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(ONE_THREAD):
+    # sums depend on how many threads share them: with one, bits are the same wherever, and beside whatever, it trains
+    with threadpool_limits(1):
         own = seed_of(site, seed)
         data = data() if callable(data) else data
         if hasattr(estimator, "fit"):
@@ -206,7 +203,7 @@ def _answers(tasks: Sequence[object], n_jobs: int | None) -> list[LocalModel | F
     # here too: workers that are threads of this process share its number of threads for matrix products
     answers: dict[int, LocalModel | Failure] = {}
     report_progress("training", 0, len(tasks))
-    with threadpool_limits(ONE_THREAD):
+    with threadpool_limits(1):
         for j, answer in workers(tasks):
             answers[j] = answer
             report_progress("training", len(answers), len(tasks))

@@ -124,8 +124,9 @@ class Lifetimes(NamedTuple):
         return "\n".join([head, *lines])
 
 
-LEAST_ALIVE = 0.01
-"""Probability of being alive below which an atom is not forecast."""
+LEAST_ALIVE, FORGOTTEN = 0.01, 1e-9
+"""Probability of being alive below which an atom is not forecast. Probability of living below which an atom is
+forgotten: an atom that comes back all the same gets a new number."""
 
 
 def timeline_board(fit: FitResult, set_name: str | None = None) -> tuple[Timeline, Index]:
@@ -363,10 +364,6 @@ def _matching_of_day(
         converged=old.converged,
         engine="numpy",
     )
-
-
-FORGOTTEN = 1e-9
-"""Probability of living below which an atom is forgotten: an atom that comes back all the same gets a new number."""
 
 
 class Stream:

@@ -7,18 +7,16 @@ which take several numbers at a time. Work goes block by block through the same 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import scipy
 
 from modelweld.compilers import exact
+from modelweld.core.gaussian import LOG_TWO_PI
 from modelweld.core.values import Array
 
 SHIFT = 8.0  # from here on four terms of Stirling's series leave an error below 1e-11
 BLOCK = 16384  # numbers worked on at a time: three blocks of them fit in a processor's second cache
 FOLD = 8  # factors multiplied before a logarithm: each is between 5e-3 (pseudo-counts are 1e-6 at least) and 6e8
-HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 
 
 def log_rising_pairs(X: Array, C: Array) -> Array:
@@ -99,7 +97,7 @@ def _add_pairs(begin, end, first, z, logs, log_factors, K, result):
         row = pair // K
         m = first[row + 1] - first[row]
         fold = -(-m // FOLD)
-        result[pair] = m * HALF_LOG_TAU
+        result[pair] = m * 0.5 * LOG_TWO_PI
         result[pair] += _stirling(z[size : size + m], logs[size : size + m])
         for f in range(number, number + fold):
             result[pair] -= log_factors[f]

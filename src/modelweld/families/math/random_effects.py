@@ -28,7 +28,7 @@ from modelweld.families.math.start import FLAT, NoisePrior
 LOG_RATIO_GRID = np.log(10.0) * np.arange(-8.0, 10.0)
 """Decades of spread / noise that are searched: outside, atoms coincide or noise is at its floor anyway."""
 
-SMALLEST_RATIO = float(np.exp(LOG_RATIO_GRID[0]))
+SMALLEST_RATIO = float(np.exp(LOG_RATIO_GRID.min()))
 
 MOST_HALVINGS, CLOSE_ENOUGH = 20, 1e-9
 """Of two decades of log ratio, until two steps agree to this: the likelihood is flat there, so that its maximum is met

@@ -63,9 +63,6 @@ VOTERS, VOTES = 16, 16
 """Groups that vote, and values of each: a table of distances of at most 256 values to each other, a third of a
 millisecond."""
 
-SUSPICIOUS_SHARE = 0.01
-"""Noise below this share of the total is looked at twice: two sites that coincide say so, and so do honest ones."""
-
 FEWEST_VOTERS = 3
 """With two groups a vote says what their matching says."""
 
@@ -176,7 +173,7 @@ def _with_loud(found: list[float]) -> list[float]:
 
 def _with_vote(shares: list[float], pairs: int, stack: Stack, total: Array) -> list[float]:
     """One more share, if most groups say something else than the largest, where those have few pairs or look alike."""
-    if pairs >= ENOUGH_DISTANCES and min(shares) >= SUSPICIOUS_SHARE:
+    if pairs >= ENOUGH_DISTANCES and min(shares) >= EXPECTED_SHARE:
         return shares
     voted = vote_share(stack, total)
     if voted is None:
@@ -252,7 +249,8 @@ def _square_distances(a: tuple[Array, Array | None], b: tuple[Array, Array | Non
 
 EXPECTED_SHARE = 0.01
 """Of the total variance that is expected to be noise, at most. A thousandth lets two sites that nearly coincide still
-collapse in twenty dimensions (three draws of four); a hundredth and three hundredths never did."""
+collapse in twenty dimensions (three draws of four); a hundredth and three hundredths never did. Noise
+below it is looked at twice: two sites that coincide say so, and so do honest ones."""
 
 NEAR = 0.1
 """Ratio of spread to noise below which atoms hardly differ, at most. At one, overlapping atoms are split too

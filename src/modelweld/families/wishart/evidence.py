@@ -214,12 +214,10 @@ def log_det(matrices: Array) -> Array:
     return np.asarray(np.linalg.slogdet(matrices)[1])
 
 
-LARGEST_BETWEEN = 1e6
-"""Covariances that agree to a tenth of a percent (the square root of 2 / 1e6) coincide for all purposes: beyond, the
-likelihood would have to be distinguished from rounding."""
-
 FREEDOMS = (0.01, 1e6)
-"""Bounds of freedom - (D - 1): from atoms with nothing in common to atoms that are all the same."""
+"""Bounds of freedom - (D - 1): from atoms with nothing in common to atoms that are all the same; the second is also
+that of `between`: covariances that agree to a tenth of a percent (the square root of 2 / 1e6) coincide for all
+purposes, and beyond, the likelihood would have to be distinguished from rounding."""
 
 HOPELESS = 1e10
 """Nats by which a search is made to turn back where a scale has no inverse."""
@@ -327,7 +325,7 @@ class Coordinates:
             [
                 log_bounds(free.mean, old.strength, *STRENGTHS),
                 log_bounds(free.freedom, old.freedom - D + 1, *FREEDOMS),
-                log_bounds(free.between, self.between, D, LARGEST_BETWEEN),
+                log_bounds(free.between, self.between, D, FREEDOMS[1]),
             ]
         )
         shift = np.full(D, np.inf if free.mean else 0.0)
@@ -390,7 +388,7 @@ def first_between(points: Points, stack: Stack) -> list[float]:
     own = float(np.mean(1 / points.number[points.known > 0]))  # what the numbers of points explain of it
     noise = np.array([quarter / expected, tenth / freedom])
     excess = np.maximum(noise - own, SMALLEST_SHARE * noise)
-    return [float(1 / x) for x in np.clip(excess, 1 / LARGEST_BETWEEN, 1 / (D + SPARE))]
+    return [float(1 / x) for x in np.clip(excess, 1 / FREEDOMS[1], 1 / (D + SPARE))]
 
 
 def match_discrepancies(points: Points, a: Index, b: Index) -> Array:

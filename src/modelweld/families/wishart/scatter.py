@@ -20,8 +20,8 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import ChecksValues, Family, HasStarts, Predictive, ValueLearner, with_fields
-from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack, blocks, usable_variance
+from modelweld.core.family import ChecksValues, Family, HasStarts, ValueLearner, with_fields
+from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack, usable_variance
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Embeds, NamesHyperparameters, Sampled, first_row
 from modelweld.families.hyperparameters import check_choice, freeze_number, freeze_vectors, require
@@ -42,11 +42,9 @@ from modelweld.families.wishart.evidence import (
     posterior,
 )
 
-ASYMMETRY = 1e-8
-"""Largest difference of S from its transpose, in units of the deviations: above it, it is no rounding."""
-
-SMALLEST_RATIO = 1e-8
-"""Of eigenvalues, below which a logarithm says nothing but rounding."""
+ROUNDING = 1e-8
+"""Of a covariance, in units of its deviations: differences from its transpose, and eigenvalues, below it say
+nothing."""
 
 
 def dimensions(width: int) -> int:
@@ -65,10 +63,10 @@ def count_as_known(weight: Array | None, values: Array, D: int) -> Array:
 
 
 def log_covariances(flat: Array) -> Array:
-    """Upper triangles (L, D (D + 1) / 2) of the matrices' logarithms; small eigenvalues count as SMALLEST_RATIO."""
+    """Upper triangles (L, D (D + 1) / 2) of the matrices' logarithms; small eigenvalues count as ROUNDING."""
     D = isqrt(flat.shape[1])
     values, vectors = np.linalg.eigh(flat.reshape(-1, D, D))
-    least = np.maximum(SMALLEST_RATIO * values[:, -1:], np.finfo(float).tiny)
+    least = np.maximum(ROUNDING * values[:, -1:], np.finfo(float).tiny)
     logs = (vectors * np.log(np.maximum(values, least))[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     return np.asarray(logs[(slice(None), *np.triu_indices(D))])
 
@@ -97,7 +95,7 @@ def misfit_covariances(flat: Array, known: Array) -> tuple[int, str] | None:
     if found is None:
         words = "are symmetric matrices", "are positive definite matrices; found a smallest eigenvalue of"
         least = D * np.finfo(float).eps
-        found = misfit_matrices(matrices, np.sqrt(variances), (ASYMMETRY, least), words)
+        found = misfit_matrices(matrices, np.sqrt(variances), (ROUNDING, least), words)
     return found and (int(counting[found[0]]), found[1])
 
 
@@ -166,7 +164,7 @@ def misfit_singular(stack: Stack) -> tuple[int, str] | None:
     return found and (int(seen[found[0]]), found[1])
 
 
-class InverseWishart(ChecksValues, Predictive, NamesHyperparameters, HasStarts, Embeds, Sampled, Family):
+class InverseWishart(ChecksValues, NamesHyperparameters, HasStarts, Embeds, Sampled, Family):
     """Atoms have Sigma ~ inverse Wishart(freedom, scale). Subclasses are dataclasses with these fields.
 
     They write `sums`, what rows are in the terms of `modelweld.families.wishart.evidence`, and `belief`.
@@ -188,14 +186,6 @@ class InverseWishart(ChecksValues, Predictive, NamesHyperparameters, HasStarts, 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of what is behind summed rows."""
         return log_evidence(self.sums(rows), self.belief)
-
-    def log_predictive(self, own: Array, sums: Array) -> Array:
-        """Log predictive densities: a determinant per value and atom, in blocks."""
-        result = np.empty((len(own), len(sums)))
-        before = self.log_evidence(sums)
-        for part in blocks(len(own), sums.size):
-            result[part] = self.log_evidence(own[part, None, :] + sums) - before
-        return result
 
     def __post_init__(self) -> None:
         name = type(self).__name__

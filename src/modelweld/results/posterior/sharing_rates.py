@@ -10,6 +10,7 @@ import numpy as np
 import scipy
 
 from modelweld.core.values import Array, Index, group_of_values
+from modelweld.errors import load_extra
 from modelweld.inputs.notebook import MOST_ROWS, html_table
 from modelweld.results.posterior.confidence import MEANING, NO_PARTNER, How, partners
 from modelweld.results.posterior.draws import Posterior
@@ -63,10 +64,7 @@ class Sharing:
 
     def to_pandas(self) -> DataFrame:
         """All of it as a DataFrame; needs pandas, which modelweld does not bring."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError("a DataFrame needs pandas, which is not installed: pip install pandas.") from None
+        pandas = load_extra("pandas", "a DataFrame needs", "pandas")
         names = ("sites", "expected", "low", "high")
         return pandas.DataFrame({name: getattr(self, name) for name in names})
 
