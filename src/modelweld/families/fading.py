@@ -34,6 +34,10 @@ else be given some drift in half of all sets, and be forecast the worse for it."
 class Moving(HasHyperprior, Family):
     """A family of atoms that move, of memory `memory`: infinite, they stand still.
 
+    Those whose sums fade (all but `Drift`) say how: `fade` gives what sums of rows (K, k) say of atoms whose expected
+    value is so far (K,) on its way back to that of any; `posterior` their mean and variance (K, D), `scatter` the
+    variance of typical values about them, `interval` where numbers of a mean and a variance lie.
+
     Attributes
     ----------
     limits : dict
@@ -65,22 +69,6 @@ class Moving(HasHyperprior, Family):
     def log_prior(self) -> float:
         """As of atoms that stand still; that they move at all has prior odds of one in twenty."""
         return super().log_prior() - (STANDSTILL if np.isfinite(self.memory) else 0.0)
-
-    def fade(self, sums: Array, correlation: Array) -> Array:
-        """What sums of rows (K, k) say of atoms whose expected value is so far (K,) on its way back to that of any."""
-        raise NotImplementedError
-
-    def posterior(self, sums: Array) -> tuple[Array, Array]:
-        """Mean and variance (K, D) of atoms given sums (K, k)."""
-        raise NotImplementedError
-
-    def scatter(self, mean: Array) -> Array:
-        """Variance (K, D) of typical values about such atoms."""
-        raise NotImplementedError
-
-    def interval(self, mean: Array, variance: Array, level: float) -> tuple[Array, Array]:
-        """Where numbers of this mean and variance lie with this probability."""
-        raise NotImplementedError
 
 
 def moving(family: Family) -> Moving | None:

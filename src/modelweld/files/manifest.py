@@ -14,7 +14,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -84,61 +84,45 @@ def check(value: object, name: str, what: str) -> None:
 
 def violation(value: object, rule: Rule) -> Violation | None:
     """The first way in which a value breaks a rule; None if it is as it should be."""
+    return next(_violations(value, rule, ""), None)
+
+
+def _violations(value: object, rule: Rule, at: str) -> Iterator[Violation]:
+    """Ways in which a value breaks a rule."""
     while "$ref" in rule:
         rule = schema()["$defs"][rule["$ref"].removeprefix("#/$defs/")]
-    if "anyOf" in rule:
-        fits = any(violation(value, part) is None for part in rule["anyOf"])
-        return None if fits else Violation("", rule.get("description", "is of another kind"), value)
+    if "anyOf" in rule and all(violation(value, part) for part in rule["anyOf"]):
+        yield Violation(at, rule.get("description", "is of another kind"), value)
     kinds = [rule["type"]] if isinstance(rule.get("type"), str) else rule.get("type", ())
     if kinds and not any(type(value) in TYPES[kind] for kind in kinds):
-        return Violation("", f"must be {' or '.join(('an ' if k[0] in 'aio' else 'a ') + k for k in kinds)}", value)
+        yield Violation(at, f"must be {' or '.join(('an ' if k[0] in 'aio' else 'a ') + k for k in kinds)}", value)
     if "enum" in rule and value not in rule["enum"]:
-        return Violation("", f"must be one of {rule['enum']}", value)
+        yield Violation(at, f"must be one of {rule['enum']}", value)
     match value:
         case str():
-            return _of_text(value, rule)
+            least, most = rule.get("minLength", 0), rule.get("maxLength")
+            if len(value) < least or (most is not None and len(value) > most):
+                yield Violation(at, f"must have {least} to {most or 'any'} characters", value)
+            if "pattern" in rule and not re.search(rule["pattern"], value):
+                yield Violation(at, f"must match {rule['pattern']}", value)
         case int() | float() if "minimum" in rule and value < rule["minimum"]:
-            return Violation("", f"must be at least {rule['minimum']}", value)
+            yield Violation(at, f"must be at least {rule['minimum']}", value)
         case list():
-            return _of_list(value, rule)
+            if len(value) < rule.get("minItems", 0):
+                yield Violation(at, f"must have at least {rule['minItems']} entries", value)
+            for i, entry in enumerate(value if "items" in rule else ()):
+                yield from _violations(entry, rule["items"], f"{at}[{i}]")
         case dict():
-            return _of_object(value, rule)
-    return None
-
-
-def _of_text(text: str, rule: Rule) -> Violation | None:
-    least, most = rule.get("minLength", 0), rule.get("maxLength")
-    if len(text) < least or (most is not None and len(text) > most):
-        return Violation("", f"must have {least} to {most or 'any'} characters", text)
-    if "pattern" in rule and not re.search(rule["pattern"], text):
-        return Violation("", f"must match {rule['pattern']}", text)
-    return None
-
-
-def _of_list(entries: list[object], rule: Rule) -> Violation | None:
-    if len(entries) < rule.get("minItems", 0):
-        return Violation("", f"must have at least {rule['minItems']} entries", entries)
-    for i, entry in enumerate(entries if "items" in rule else ()):
-        wrong = violation(entry, rule["items"])
-        if wrong is not None:
-            return wrong._replace(at=f"[{i}]{wrong.at}")
-    return None
-
-
-def _of_object(entries: dict[str, object], rule: Rule) -> Violation | None:
-    for name in rule.get("required", ()):
-        if name not in entries:
-            return Violation("", f"must have {name!r}", sorted(entries))
-    known: dict[str, Any] = rule.get("properties", {})
-    other = rule.get("additionalProperties")
-    for name, entry in entries.items():
-        own = known.get(name, other)
-        if own is False:
-            return Violation("", f"must have nothing but {sorted(known)}", sorted(entries))
-        wrong = violation(entry, own) if own else None
-        if wrong is not None:
-            return wrong._replace(at=f".{name}{wrong.at}")
-    return None
+            for name in rule.get("required", ()):
+                if name not in value:
+                    yield Violation(at, f"must have {name!r}", sorted(value))
+            known, other = rule.get("properties", {}), rule.get("additionalProperties")
+            for name, entry in value.items():
+                own = known.get(name, other)
+                if own is False:
+                    yield Violation(at, f"must have nothing but {sorted(known)}", sorted(value))
+                elif own:
+                    yield from _violations(entry, own, f"{at}.{name}")
 
 
 VERSION: Final = "1.1"

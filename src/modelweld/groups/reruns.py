@@ -20,6 +20,7 @@ from modelweld.errors import InputError
 from modelweld.families import Directions, Family
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
+from modelweld.inputs.feature_names import change_axes
 from modelweld.inputs.local_model import LocalModel, derive
 from modelweld.inputs.plain_tables import is_plain
 from modelweld.kinds import kind_of
@@ -239,13 +240,8 @@ def _keep_frequent(fusion: Fusion) -> Consensus:
     frequency = _frequencies(fusion)
     atoms = _order(fusion, frequency >= 0.5)
     fused, set_name = fusion.parameters(), next(iter(fusion.matchings))
-    arrays = {
-        name: np.asarray(values)[
-            np.ix_(*(atoms if a == set_name else np.arange(n) for a, n in zip(axes, np.shape(values), strict=True)))
-        ]
-        for (name, values), axes in zip(fused.arrays.items(), fused.axes.values(), strict=True)
-    }
-    kept = derive(fused, arrays=arrays, facts={**fused.facts, "class": like_most(fusion._fit.models)})
+    members = change_axes(fused, set_name, lambda x, axis: np.take(x, atoms, axis=axis))
+    kept = derive(fused, **members, facts={**fused.facts, "class": like_most(fusion._fit.models)})
     return Consensus(frequency[atoms], fusion.counts[atoms], len(fusion.labels), None, None, fusion, atoms, kept)
 
 

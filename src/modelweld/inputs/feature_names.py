@@ -165,15 +165,15 @@ def set_names(model: LocalModel, coordinate: str, names: tuple[str, ...], *, lac
     if lacking:
         concerned = [n for n, along in model.along.items() if coordinate in along and n not in model.weight]
         model = derive(model, weight={**model.weight, **{n: np.ones(np.shape(model.arrays[n])) for n in concerned}})
-    return model.with_(**_change(model, coordinate, spread), coordinates={**model.coordinates, coordinate: names})
+    return model.with_(**change_axes(model, coordinate, spread), coordinates={**model.coordinates, coordinate: names})
 
 
-def _change(model: LocalModel, coordinate: str, change: Callable[[Array, int], Array]) -> dict[str, dict[str, Array]]:
-    """Arrays, variances and weights, with a change along every axis that is this coordinate."""
+def change_axes(model: LocalModel, called: str, change: Callable[[Array, int], Array]) -> dict[str, dict[str, Array]]:
+    """Arrays, variances and weights, with a change along every axis that is this set or coordinate."""
 
     def along_axes(values: Array, name: str) -> Array:
-        for axis, along in enumerate(model.along[name]):
-            values = change(values, axis) if along == coordinate else values
+        for axis, named in enumerate(zip(model.axes[name], model.along[name], strict=True)):
+            values = change(values, axis) if called in named else values
         return values
 
     return {
@@ -201,7 +201,7 @@ def choose_names(model: LocalModel, coordinate: str, names: Sequence[str], *, al
     if all_of_them and len(wanted) < len(own):
         raise InputError(f"a {model.kind} needs all of its {coordinate}s; {some(set(own) - set(wanted))} is not there.")
     where = np.array([own.index(name) for name in wanted])
-    parts = _change(model, coordinate, lambda values, axis: np.take(values, where, axis=axis))
+    parts = change_axes(model, coordinate, lambda values, axis: np.take(values, where, axis=axis))
     return model.with_(**parts, coordinates={**model.coordinates, coordinate: wanted})
 
 

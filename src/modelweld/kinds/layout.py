@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -54,67 +54,61 @@ class Layout:
 
     def check(self, model: LocalModel) -> None:
         """Refuse a model that is not of this kind, in words that name the array."""
+        wrong = next(self._complaints(model), None)
+        if wrong is not None:
+            raise InputError(f"{wrong}. {REMEDY}")
+
+    def _complaints(self, model: LocalModel) -> Iterator[str]:
+        """What is wrong with a model."""
         kind, held = model.kind, sorted(model.arrays)
         for names in self.needed:
             if not set(held) & set(names.split("|")):
-                raise InputError(
-                    f"a {kind} has an array {names.replace('|', ' or ')}, and this one has {held}. {REMEDY}"
-                )
+                yield f"a {kind} has an array {names.replace('|', ' or ')}, and this one has {held}"
         for name, known in self.facts.items():
             if name not in model.facts:
-                raise InputError(f"a {kind} states {name!r} among its facts, and this one does not. {REMEDY}")
-            if not known(model.facts[name]):
-                raise InputError(
-                    f"fact {name!r} of a {kind} makes no sense: found {str(model.facts[name])[:60]!r}. {REMEDY}"
-                )
-        self._check_axes(model)
-        for name, values in model.arrays.items():
-            self._check_signs(name, np.asarray(values), kind)
-
-    def _check_axes(self, model: LocalModel) -> None:
+                yield f"a {kind} states {name!r} among its facts, and this one does not"
+            elif not known(model.facts[name]):
+                yield f"fact {name!r} of a {kind} makes no sense: found {str(model.facts[name])[:60]!r}"
         sizes: dict[str, tuple[int, str]] = {}
         for name, values in model.arrays.items():
-            found, shape = list(zip(model.axes[name], model.along[name], strict=True)), np.shape(values)
-            if name not in self.arrays:
-                strange = next((axis for axis, _ in found if axis is not None and axis not in self.sets), None)
-                if strange is not None:
-                    raise InputError(f"array {name!r} has the set {strange!r}, which a {model.kind} has not. {REMEDY}")
-                continue
-            wanted = self.arrays[name]
-            if len(found) != len(wanted) or not all(map(self._fits, wanted, found)):
-                axes = ", ".join(axis or "." for axis in wanted)
-                had = ", ".join(a or c or "." for a, c in found)
-                raise InputError(
-                    f"array {name!r} of a {model.kind} has the axes ({axes}), and this one ({had}), shape {shape}. "
-                    f"{REMEDY}"
-                )
-            for axis, size in zip(wanted, shape, strict=True):
-                if axis and sizes.setdefault(axis, (size, name))[0] != size:
-                    first, other = sizes[axis]
-                    raise InputError(f"array {name!r} has {size} {axis}s, but array {other!r} has {first}. {REMEDY}")
+            yield from self._of_axes(model, name, sizes)
+            yield from (
+                f"array {name!r} of a {kind} must {wrong}" for wrong in self._of_signs(name, np.asarray(values))
+            )
+
+    def _of_axes(self, model: LocalModel, name: str, sizes: dict[str, tuple[int, str]]) -> Iterator[str]:
+        """Of an array's axes, and of the sizes of those before."""
+        found, shape = list(zip(model.axes[name], model.along[name], strict=True)), np.shape(model.arrays[name])
+        if name not in self.arrays:
+            strange = next((axis for axis, _ in found if axis is not None and axis not in self.sets), None)
+            if strange is not None:
+                yield f"array {name!r} has the set {strange!r}, which a {model.kind} has not"
+            return
+        wanted = self.arrays[name]
+        if len(found) != len(wanted) or not all(map(self._fits, wanted, found)):
+            axes, had = ", ".join(axis or "." for axis in wanted), ", ".join(a or c or "." for a, c in found)
+            yield f"array {name!r} of a {model.kind} has the axes ({axes}), and this one ({had}), shape {shape}"
+        for axis, size in zip(wanted, shape, strict=False):
+            if axis and sizes.setdefault(axis, (size, name))[0] != size:
+                first, other = sizes[axis]
+                yield f"array {name!r} has {size} {axis}s, but array {other!r} has {first}"
 
     def _fits(self, wanted: str, found: tuple[str | None, str | None]) -> bool:
         """Whether an axis is what it should be: a set, or a coordinate of that name or of none."""
         axis, spelt = found
         return axis == wanted if wanted in self.sets else axis is None and spelt in (None, wanted)
 
-    def _check_signs(self, name: str, values: Array, kind: str) -> None:
-        if not values.size:
-            return
-        if name in self.positive and values.min() <= 0:
-            raise InputError(f"array {name!r} of a {kind} must be positive; found {values.min():g}. {REMEDY}")
-        if name in self.not_negative and values.min() < 0:
-            raise InputError(f"array {name!r} of a {kind} must not be negative; found {values.min():g}. {REMEDY}")
+    def _of_signs(self, name: str, values: Array) -> Iterator[str]:
+        """Of an array's numbers."""
+        if name in self.positive and values.min(initial=np.inf) <= 0:
+            yield f"be positive; found {values.min():g}"
+        if name in self.not_negative and values.min(initial=np.inf) < 0:
+            yield f"not be negative; found {values.min():g}"
         if name in self.divisors and ((values > 0) & (values < SMALLEST_BESIDE)).any():
             least = values[values > 0].min()
-            raise InputError(
-                f"array {name!r} of a {kind} must be zero or at least {SMALLEST_BESIDE:g}, to be divided by; found "
-                f"{least:g}. {REMEDY}"
-            )
-        if name in self.spreads and not _are_covariances(values):
-            raise InputError(
-                f"array {name!r} of a {kind} must be covariances: symmetric, no variance negative. {REMEDY}"
-            )
+            yield f"be zero or at least {SMALLEST_BESIDE:g}, to be divided by; found {least:g}"
+        if name in self.spreads and values.size and not _are_covariances(values):
+            yield "be covariances: symmetric, no variance negative"
 
 
 def _are_covariances(values: Array) -> bool:

@@ -35,6 +35,7 @@ from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_
 from modelweld.errors import InputError
 from modelweld.families.capabilities import name_hyperparameters
 from modelweld.families.registry import misfit_error
+from modelweld.inputs.feature_names import change_axes
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import check_models, stack_of
 from modelweld.kinds.fused_parts import keep_arrays
@@ -351,11 +352,10 @@ def conform(model: Any, pattern: LocalModel) -> LocalModel:
 def pattern_of(models: Sequence[LocalModel], names: Sequence[str]) -> LocalModel:
     """These arrays of a site without members; with a weight where sites sent one that is not 0 or 1."""
     first = keep_arrays(models[0], names)
-    none = {n: tuple(slice(0) if a is not None else slice(None) for a in axes) for n, axes in first.axes.items()}
-    empty = {name: np.array(np.asarray(values)[none[name]]) for name, values in first.arrays.items()}
+    (set_name,) = first.sizes
+    empty = change_axes(first, set_name, lambda x, axis: np.take(x, [], axis=axis))["arrays"]
     weight = {n: np.ones_like(empty[n]) for n in names if any(_has_weight(model, n) for model in models)}
-    beside = {"variance": {}, "weight": weight, "auxiliary": ()}
-    return first.with_(arrays=empty, **beside, site="", kind="", facts={}, time=None)
+    return first.with_(arrays=empty, variance={}, weight=weight, auxiliary=(), site="", kind="", facts={}, time=None)
 
 
 def _has_weight(model: LocalModel, name: str) -> bool:

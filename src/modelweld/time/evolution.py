@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import NEW, best_assignment
 from modelweld.core.matching import Matching, by_count, ranks
@@ -33,6 +33,7 @@ from modelweld.families.capabilities import follow
 from modelweld.families.fading import Moving
 from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.inputs.clock import Time, like, number_of, read_time, spell
+from modelweld.inputs.feature_names import change_axes
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import stack_of
 from modelweld.kinds import align_again, kind_of
@@ -322,20 +323,8 @@ def _of_day(model: LocalModel, key: Any, set_name: str, move: _Move, stay: NDArr
         members = np.moveaxis(np.asarray(model.arrays[key]), position, 0)
         moved = follow(move.family, members.reshape(move.here.shape), move.here, move.there)
         model = kind_of([model]).move(model, {key: np.moveaxis(moved.reshape(members.shape), 0, position)})
-
-    def cut(values: ArrayLike, name: str) -> Array:
-        x = np.asarray(values)
-        for position, axis in enumerate(model.axes[name]):
-            if axis == set_name:
-                x = np.compress(stay, x, axis=position)
-        return x
-
-    return model.with_(
-        arrays={name: cut(x, name) for name, x in model.arrays.items()},
-        variance={name: cut(x, name) for name, x in model.variance.items()},
-        weight={name: cut(x, name) for name, x in model.weight.items()},
-        time=None,
-    )
+    stayed = change_axes(model, set_name, lambda x, axis: np.compress(stay, x, axis=axis))
+    return model.with_(**stayed, time=None)
 
 
 def _matching_of_day(
