@@ -131,7 +131,7 @@ def test_a_global_value_in_other_units():
 
 def test_missing_jax_names_the_extra(monkeypatch, stack):
     monkeypatch.setitem(sys.modules, "jax", None)
-    with pytest.raises(ImportError, match=r'pip install "modelweld\[jax\]"'):
+    with pytest.raises(ImportError, match=r"pip install modelweld\[jax\]"):
         by_grid(lambda v, theta, h: v).condition_on(stack)
 
 

@@ -134,7 +134,7 @@ def test_classes_have_no_table():
 
 def test_pandas_is_asked_for_by_name(fusion, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install .pandas"):
+    with pytest.raises(ImportError, match="pip install pandas"):
         fusion.table().to_pandas()
 
 

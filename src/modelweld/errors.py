@@ -218,13 +218,13 @@ def load_extra(module: str, what: str, install: str) -> Any:
 
     >>> load_extra("nowhere", "a DataFrame needs", "pandas")
     Traceback (most recent call last):
-    modelweld.errors.MissingPackageError: a DataFrame needs 'nowhere', which is not installed: pip install "pandas".
+    modelweld.errors.MissingPackageError: a DataFrame needs 'nowhere', which is not installed: pip install pandas.
     """
     try:
         return import_module(module)
     except ImportError:
         name = module.partition(".")[0]
-        raise MissingPackageError(f'{what} {name!r}, which is not installed: pip install "{install}".') from None
+        raise MissingPackageError(f"{what} {name!r}, which is not installed: pip install {install}.") from None
 
 
 def check_choice(name: str, given: object, known: Sequence[object]) -> None:
