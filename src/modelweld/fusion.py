@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import modelweld
 from modelweld.core.matching import Matching
-from modelweld.core.values import Array, Index
+from modelweld.core.values import Array
 from modelweld.fit.effects.words import SiteEffect, list_effects
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.notebook import html_table
@@ -23,6 +23,7 @@ from modelweld.progress import Progress
 from modelweld.results.diagnostics.merge_value import MergeVerdict, worth_merging
 from modelweld.results.diagnostics.notes import Diagnosis
 from modelweld.results.fit_result import FitResult
+from modelweld.results.global_arrays import ByMatchings
 from modelweld.revision.add_remove import with_site, without_site
 from modelweld.revision.slim_fusion import SlimFusion, slim
 from modelweld.threads import on_one_thread
@@ -93,7 +94,7 @@ class Parameters:
 
 
 @dataclass(eq=False, repr=False)
-class Fusion:
+class Fusion(ByMatchings):
     """The result of `fuse`.
 
     With one set (the usual case) the matching's fields are the fusion's own: ``fusion.labels``, ``fusion.atoms``,
@@ -125,41 +126,6 @@ class Fusion:
     def matchings(self) -> dict[str, Matching]:
         """The matching of each set."""
         return self._fit.matchings
-
-    @property
-    def matching(self) -> Matching:
-        """The matching, when there is one set."""
-        return self._fit.matching
-
-    @property
-    def K(self) -> int:
-        """Number of groups that any site has: all atoms but those that are excluded."""
-        return self._fit.K
-
-    @property
-    def shared(self) -> int:
-        """How many of them several sites have; sites that repeat another do not count."""
-        return self._fit.shared
-
-    @property
-    def labels(self) -> list[Index]:
-        """Atom of each local parameter, one array per site."""
-        return self._fit.labels
-
-    @property
-    def counts(self) -> Index:
-        """Number of sites that hold each atom."""
-        return self._fit.counts
-
-    @property
-    def atoms(self) -> Array:
-        """Global values of the one array that was matched, one row per atom: K, then those excluded."""
-        return self._fit.atoms
-
-    @property
-    def objective(self) -> float:
-        """Log probability of the matching plus log evidence; over several sets, their sum."""
-        return self._fit.objective
 
     @property
     def site_effects(self) -> list[SiteEffect]:

@@ -22,7 +22,7 @@ from modelweld.inputs.clock import Time
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import stack_of
 from modelweld.inputs.stacks import stack_arrays
-from modelweld.results.global_arrays import GlobalArrays
+from modelweld.results.global_arrays import GlobalArrays, one_array
 from modelweld.results.without_sites import first_sites, select_sites, sites_of_usual_size
 
 Thing = TypeVar("Thing")
@@ -36,7 +36,7 @@ class Recipe(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class FitResult:
+class FitResult(GlobalArrays):
     """Models, sites, matchings and settings: what stands behind a `Fusion`, and what the rooms work with.
 
     Boards, one per set and order of values, are made once, when they are first asked for; so are draws.
@@ -126,55 +126,14 @@ class FitResult:
         return found
 
     @property
-    def matching(self) -> Matching:
-        """The matching, when there is one set."""
-        if not self.matchings:
-            raise InputError("nothing was matched: what these sites sent has names, by which it was put together.")
-        if len(self.matchings) != 1:
-            raise InputError(
-                f"this fusion matched the sets {list(self.matchings)}: ask fusion.matchings[name] for one of them."
-            )
-        return next(iter(self.matchings.values()))
-
-    @property
-    def K(self) -> int:
-        """Number of groups that any site has: all atoms but those that are excluded."""
-        return self.matching.K
-
-    @property
-    def shared(self) -> int:
-        """How many of them several sites have."""
-        return self.matching.shared
-
-    @property
-    def labels(self) -> list[Index]:
-        """Atom of each local parameter, one array per site."""
-        return self.matching.labels
-
-    @property
-    def counts(self) -> Index:
-        """Number of sites that hold each atom."""
-        return self.matching.counts
-
-    @property
-    def atoms(self) -> Array:
-        """Global values of the one array that was matched, one row per atom: K, then those excluded."""
-        return self._one_array(self.matching.values)
-
-    @property
     def family(self) -> Family:
         """The family, with learned hyperparameters, of the one array that was matched."""
-        return self._one_array(self.matching.families)
+        return one_array(self.matching.families)
 
     @property
     def effects(self) -> SiteEffects | None:
         """What sites differed by, and was corrected; None: nothing."""
         return next((m.effects for m in self.matchings.values() if m.effects is not None), None)
-
-    @property
-    def objective(self) -> float:
-        """Log probability of the matching plus log evidence; over several sets, their sum."""
-        return sum(m.objective for m in self.matchings.values())
 
     @property
     def signs(self) -> list[Array]:
@@ -190,31 +149,6 @@ class FitResult:
             agreement = family.agreement(stack, atoms[matching.stacked_labels])
             signs = np.where(agreement < 0, -1.0, 1.0)
         return [signs[a:b] for a, b in pairwise(matching.offsets.tolist())]
-
-    def array(self, name: str) -> Array:
-        """Global array `name`, its set axes in global order."""
-        return self._arrays.array(name)
-
-    def total(self, name: str) -> Array:
-        """Sum over sites of array `name`, added through the matching (for counts)."""
-        return self._arrays.total(name)
-
-    def average(self, name: str) -> Array:
-        """Mean over the sites that have seen each entry of array `name`; NaN where none has."""
-        return self._arrays.average(name)
-
-    @property
-    def _arrays(self) -> GlobalArrays:
-        return GlobalArrays(self.models, self.matchings)
-
-    @staticmethod
-    def _one_array(by_name: Mapping[Key, Thing]) -> Thing:
-        if len(by_name) != 1:
-            raise InputError(
-                f"several arrays were matched together, {list(by_name)}: ask fusion.parameters.estimate(name) for "
-                "values and fusion.matching.families[name] for hyperparameters."
-            )
-        return next(iter(by_name.values()))
 
     def site_number(self, site: int | str) -> int:
         """The number of a site that is given by name or number; negative ones count nothing."""

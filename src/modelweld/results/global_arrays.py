@@ -3,23 +3,88 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from modelweld.core.matching import Matching
-from modelweld.core.values import Array, Index, arrays_of
+from modelweld.core.values import Array, Index, Key, arrays_of
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 
+Thing = TypeVar("Thing")
 
-@dataclass(frozen=True, eq=False)
-class GlobalArrays:
-    """The sites' arrays with their set axes in global order."""
 
-    models: Sequence[LocalModel]
-    matchings: Mapping[str, Matching]
+class ByMatchings:
+    """What the `matchings` of sets say, asked of a fit and of a fusion."""
+
+    if TYPE_CHECKING:  # a field of one, a property of the other
+
+        @property
+        def matchings(self) -> dict[str, Matching]:
+            """By set."""
+
+    @property
+    def matching(self) -> Matching:
+        """The matching, when there is one set."""
+        if not self.matchings:
+            raise InputError("nothing was matched: what these sites sent has names, by which it was put together.")
+        if len(self.matchings) != 1:
+            raise InputError(
+                f"this fusion matched the sets {list(self.matchings)}: ask fusion.matchings[name] for one of them."
+            )
+        return next(iter(self.matchings.values()))
+
+    @property
+    def K(self) -> int:
+        """Number of groups that any site has: all atoms but those that are excluded."""
+        return self.matching.K
+
+    @property
+    def shared(self) -> int:
+        """How many of them several sites have; sites that repeat another do not count."""
+        return self.matching.shared
+
+    @property
+    def labels(self) -> list[Index]:
+        """Atom of each local parameter, one array per site."""
+        return self.matching.labels
+
+    @property
+    def counts(self) -> Index:
+        """Number of sites that hold each atom."""
+        return self.matching.counts
+
+    @property
+    def atoms(self) -> Array:
+        """Global values of the one array that was matched, one row per atom: K, then those excluded."""
+        return one_array(self.matching.values)
+
+    @property
+    def objective(self) -> float:
+        """Log probability of the matching plus log evidence; over several sets, their sum."""
+        return sum(m.objective for m in self.matchings.values())
+
+
+def one_array(by_name: Mapping[Key, Thing]) -> Thing:
+    """What belongs to the one array that was matched."""
+    if len(by_name) != 1:
+        raise InputError(
+            f"several arrays were matched together, {list(by_name)}: ask fusion.parameters.estimate(name) for "
+            "values and fusion.matching.families[name] for hyperparameters."
+        )
+    return next(iter(by_name.values()))
+
+
+class GlobalArrays(ByMatchings):
+    """The sites' arrays with their set axes in global order, of what has `models`, too."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def models(self) -> list[LocalModel]:
+            """What sites sent."""
 
     def array(self, name: str) -> Array:
         """What was matched by its atoms' values, what rode along by its average."""
