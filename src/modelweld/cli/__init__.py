@@ -11,16 +11,6 @@ Internal: docs/public.md lists what is public.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from modelweld.cli import arguments as arguments
-    from modelweld.cli import demonstration as demonstration
-    from modelweld.cli import paths as paths
-    from modelweld.cli import points as points
-    from modelweld.cli import table_output as table_output
-    from modelweld.cli.commands import app as app
-    from modelweld.cli.commands import main as main
 
 
 def __getattr__(name: str) -> object:

@@ -27,7 +27,7 @@ from modelweld.files.manifest import SITE, load_site, manifest_of, site_bytes
 from modelweld.files.tensors import open_tensors
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
-from modelweld.inputs.local_model import LocalModel, is_count
+from modelweld.inputs.local_model import LocalModel, is_count, name_axes
 from modelweld.inputs.sets import check_units
 from modelweld.kinds import kind_of
 from modelweld.report.page import text_of
@@ -447,7 +447,7 @@ def _plain(fusion: Fusion) -> LocalModel:
             name: fusion.parameters.estimate(name) if name in matched else fusion.parameters.total(name)
             for name in names
         },
-        axes={name: tuple(c or a for c, a in zip(first.along[name], first.axes[name], strict=True)) for name in names},
+        axes={name: axes for name, axes in name_axes(first).items() if name in names},
         auxiliary=[name for name in names if name not in matched],
         coordinates=first.coordinates,
         partial=first.partial,

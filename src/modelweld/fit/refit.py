@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +15,15 @@ from modelweld.core.values import Index, SetValues, Stack
 from modelweld.fit.engines.choice import is_sparse
 from modelweld.fit.engines.sweep_engines import Compiled, Engine, Movable, Reference, Sparse
 
+BoardAt = Callable[[Matching, SetValues, Index, bool], tuple[Any, Index]]
+"""The board of a matching at these labels, with hyperparameters learned anew or not, and where its values stood."""
 
-def refit(old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True) -> Matching:
+
+def refit(
+    old: Matching, values: SetValues, labels: Index, at: BoardAt, rng: np.random.Generator, learn: bool
+) -> Matching:
     """The matching of values that one comes to from `labels` (NEW: none yet) and the old hyperparameters."""
-    board, order = board_at(old, values.stacks, labels, from_scratch=learn)
+    board, order = at(old, values, labels, learn)
     board.place_new()
     progress = Run([board.objective()], [], True)
     if learn:
@@ -26,16 +32,14 @@ def refit(old: Matching, values: SetValues, labels: Index, *, rng: np.random.Gen
     return make_matching(board, progress, list(old.families), order, values.offsets)
 
 
-def board_at(
-    old: Matching, stacks: Sequence[Stack], labels: Index, *, from_scratch: bool = False
-) -> tuple[Movable, Index]:
+def board_at(old: Matching, values: SetValues, labels: Index, from_scratch: bool) -> tuple[Movable, Index]:
     """A board of the engine that made a matching, at these labels (NEW: none yet), and where its values stood.
 
     With `from_scratch`, the hyperprior is read off these values, as `fuse` would.
     """
     assert old.prior is not None
-    engine = engine_of(old, stacks)
-    stacks, order = engine.arrange(stacks)
+    engine = engine_of(old, values.stacks)
+    stacks, order = engine.arrange(values.stacks)
     families = list(old.families.values())
     if from_scratch:
         families = [with_hyperprior(family, stack) for family, stack in zip(families, stacks, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,33 +29,32 @@ TYPES: dict[str, tuple[type, str]] = {
 def explain_fields(model: LocalModel) -> None:
     """Say what is wrong with the fields of a model: their types, their names, or how many entries they have."""
     _check_types(model)
-    where = f"site {model.site!r}" if model.site else "local model"
-    if set(model.arrays) != set(model.axes):
-        odd = sorted(set(model.arrays) ^ set(model.axes))
-        raise InputError(f"{where}: every array needs its axes and the reverse; {odd} has only one of the two.")
-    unknown = sorted({*model.variance, *model.weight, *model.auxiliary} - set(model.arrays))
-    if unknown:
-        raise InputError(
-            f"{where}: variance, weight and auxiliary name arrays of the model, but there is no {unknown}; "
-            f"it has {sorted(model.arrays)}."
-        )
-    sizes = {}
+    wrong = next(_complaints(model), None)
+    if wrong is not None:
+        raise InputError(f"{f'site {model.site!r}' if model.site else 'local model'}: {wrong}.")
+
+
+def _complaints(model: LocalModel) -> Iterator[str]:
+    """What does not fit together."""
+    if odd := sorted(set(model.arrays) ^ set(model.axes)):
+        yield f"every array needs its axes and the reverse; {odd} has only one of the two"
+    if unknown := sorted({*model.variance, *model.weight, *model.auxiliary} - set(model.arrays)):
+        held = sorted(model.arrays)
+        yield f"variance, weight and auxiliary name arrays of the model, but there is no {unknown}; it has {held}"
+    sizes = {coordinate: len(tuple(names)) for coordinate, names in model.coordinates.items()}
     for coordinate, names in model.coordinates.items():
-        sizes[coordinate] = len(tuple(names))
-        twice = first_repeated(map(str, names))
-        if twice is not None:
-            raise InputError(f"{where}: names along {coordinate!r} must differ; {twice!r} comes more than once.")
-    unknown = sorted(set(model.partial) - set(sizes))
-    if unknown:
-        raise InputError(f"{where}: partial names coordinates that are spelt out; {unknown} are not.")
+        if (twice := first_repeated(map(str, names))) is not None:
+            yield f"names along {coordinate!r} must differ; {twice!r} comes more than once"
+    if unknown := sorted(set(model.partial) - set(sizes)):
+        yield f"partial names coordinates that are spelt out; {unknown} are not"
     for name, values in model.arrays.items():
         axes, shape = tuple(model.axes[name]), np.shape(values)
         if len(axes) != len(shape):
-            raise InputError(f"{where}: array {name!r} has {len(shape)} axes but {axes} names {len(axes)}.")
-        for axis, size in zip(axes, shape, strict=True):
+            yield f"array {name!r} has {len(shape)} axes but {axes} names {len(axes)}"
+        for axis, size in zip(axes, shape, strict=False):
             if axis is not None and sizes.setdefault(axis, size) != size:
                 kind, other = ("coordinate", "names") if axis in model.coordinates else ("set", "members elsewhere")
-                raise InputError(f"{where}: {kind} {axis!r} has {sizes[axis]} {other} but {size} in array {name!r}.")
+                yield f"{kind} {axis!r} has {sizes[axis]} {other} but {size} in array {name!r}"
 
 
 def _check_types(model: LocalModel) -> None:

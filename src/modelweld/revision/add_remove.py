@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from modelweld.errors import InputError, announce
 from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.first_look import find_site_effects
 from modelweld.fit.effects.words import describe_effects
-from modelweld.fit.refit import refit
+from modelweld.fit.refit import board_at, refit
 from modelweld.fit.screening.swapped_columns import name_swapped
 from modelweld.fit.screening.totals import total_stack
 from modelweld.fit.static_matcher import screens_of, values_of
@@ -38,7 +37,7 @@ from modelweld.kinds.rescaling import correct_sites
 from modelweld.kinds.site_effects import estimate_effects
 from modelweld.libraries.reading import read_site
 from modelweld.results.fit_result import FitResult
-from modelweld.time.matcher import refit_in_time
+from modelweld.time.matcher import timeline_at
 
 
 def with_site(
@@ -207,10 +206,10 @@ def _match_again(
 
 def _rematch(old: Matching, values: SetValues, labels: Index, rng: np.random.Generator, learn: bool) -> Matching:
     """Place what has no label yet; with `learn`, learn and sweep until nothing changes. Screened as at first."""
-    go_on = partial(refit if values.times is None else refit_in_time, rng=rng)
+    at = board_at if values.times is None else timeline_at
 
     def fit(values: SetValues) -> Matching:
-        return go_on(old, values, labels[values.rows], learn=learn)
+        return refit(old, values, labels[values.rows], at, rng, learn)
 
     plan = Plan("auto", outliers=old.screened, duplicates=old.duplicates is not None)
     return through(screens_of(plan), fit)(values)

@@ -11,7 +11,7 @@ import scipy
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, Run, alternate, is_same_partition
 from modelweld.core.family import find_starts, with_fields
-from modelweld.core.match import MOST_SWEEPS, Parts, Plan, through
+from modelweld.core.match import Parts, Plan, through
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.values import (
     Array,
@@ -235,18 +235,10 @@ def timeline_of(matching: Matching, stack: Stack, times: Array, labels: Index | 
     return Timeline(arranged, moments, family, prior, own.copy()), order
 
 
-def refit_in_time(
-    old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True
-) -> Matching:
-    """The matching that one comes to from these labels (NEW: none yet) and the old hyperparameters."""
+def timeline_at(old: Matching, values: SetValues, labels: Index, from_scratch: bool) -> tuple[Timeline, Index]:
+    """The board of a matching in time at these labels (NEW: none yet), and where its values stood."""
     assert values.times is not None
     known = labels != NEW
     labels = labels.copy()
     labels[known] = np.unique(labels[known], return_inverse=True)[1]
-    board, order = timeline_of(old, values.stacks[0], values.times, labels)
-    board.place_new()
-    progress = Run([board.objective()], [], True)
-    if learn:
-        board.learn()
-        progress = alternate(board, len(values.times), rng, MOST_SWEEPS)
-    return make_matching(board, progress, list(old.families), order, values.offsets)
+    return timeline_of(old, values.stacks[0], values.times, labels)
