@@ -21,9 +21,9 @@ from modelweld.core.family import condition_on
 from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.families import FadingCounts, FadingDirections
+from modelweld.families.capabilities import FAMILIES
 from modelweld.families.factors import Factors
 from modelweld.families.fading import Drift
-from modelweld.families.registry import FAMILIES
 from modelweld.results.posterior.compiled_evidences import COMPILED, compiled_evidence, evidence_of, log_evidences
 from modelweld.results.posterior.compiled_sweep import Given, at_start, sweeps
 from modelweld.results.posterior.draws import MERGE, SPLIT

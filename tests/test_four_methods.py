@@ -11,7 +11,7 @@ from scipy.stats import norm
 import modelweld
 import test_families
 from cases import Case, Drawn
-from modelweld.families.registry import FAMILIES
+from modelweld.families.capabilities import FAMILIES
 from modelweld.shards import fuse_shards, group_sites
 
 

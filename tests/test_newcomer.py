@@ -384,7 +384,7 @@ def test_what_fuse_is_told_on_the_command_line(run, pool):
 
 def test_families_on_the_command_line_are_those_there_are():
     from modelweld.cli.arguments import FAMILIES, parse_family
-    from modelweld.families.registry import FAMILIES as REGISTRY
+    from modelweld.families.capabilities import FAMILIES as REGISTRY
 
     ours = [name for name, cls in REGISTRY.items() if cls.__module__.startswith("modelweld.families.")]
     made = [

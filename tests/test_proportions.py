@@ -6,7 +6,7 @@ import pytest
 from modelweld import InputError, LocalModel, fuse, metrics
 from modelweld.core.family import sum_by_atom
 from modelweld.core.values import Stack, offsets_of
-from modelweld.families.proportions import Proportions
+from modelweld.families.rates import Proportions
 
 
 def test_a_large_between_is_almost_exact():

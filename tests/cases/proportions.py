@@ -10,7 +10,7 @@ from scipy.stats import beta, binom
 from cases import Case, Drawn
 from cases.rates import half_log
 from modelweld.families.math.event_densities import log_freedom
-from modelweld.families.proportions import Proportions
+from modelweld.families.rates import Proportions
 
 
 def log_chance(v, p, w, n):

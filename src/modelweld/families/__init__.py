@@ -1,9 +1,11 @@
-"""How local values scatter about their global one: one file, one family. docs/families.md says which is for what.
+"""How local values scatter about their global one, by what they are. docs/families.md says which family is for what.
 
-A family is one file and one line here; saving, loading and proposing follow from its `register`.
+A family is a class and one line here; saving, loading and proposing follow from its `register`.
 """
 
 from modelweld.core.family import Family as Family
+from modelweld.families.capabilities import FAMILIES as FAMILIES
+from modelweld.families.capabilities import register as register
 from modelweld.families.counts import Counts as Counts
 from modelweld.families.directions import Directions as Directions
 from modelweld.families.factors import Factors as Factors
@@ -12,10 +14,8 @@ from modelweld.families.fading import FadingCounts as FadingCounts
 from modelweld.families.fading import FadingDirections as FadingDirections
 from modelweld.families.normal_gamma import NormalGamma as NormalGamma
 from modelweld.families.own.user_density import from_density as from_density
-from modelweld.families.proportions import Proportions as Proportions
+from modelweld.families.rates import Proportions as Proportions
 from modelweld.families.rates import Rates as Rates
 from modelweld.families.real_values import Gaussian as Gaussian
-from modelweld.families.registry import FAMILIES as FAMILIES
-from modelweld.families.registry import register as register
 from modelweld.families.wishart.scatter import Moments as Moments
 from modelweld.families.wishart.scatter import Scatter as Scatter

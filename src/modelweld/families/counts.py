@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from modelweld.core.family import subtract_evidence, with_fields
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.capabilities import Moves, average
+from modelweld.families.capabilities import Moves, average, register
 from modelweld.families.hyperparameters import check_choice, check_sizes, freeze_number, freeze_vectors, require
 from modelweld.families.math import simplex
 from modelweld.families.math.event_densities import SEEN_ONCE, SMALLEST_SHARE, freedom
@@ -30,7 +30,6 @@ from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.share_starts import pair_evenly
 from modelweld.families.math.start import CLOSER, CLOSEST, FEW_DIMENSIONS, LARGEST_MATCHED
 from modelweld.families.observed import Observed, Search
-from modelweld.families.registry import register
 
 WORTH = (1e-2, 1e7)
 """Bounds of `between`: values that tell nothing, or that coincide to three digits."""

@@ -20,14 +20,22 @@ from modelweld.core.family import (
 )
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.capabilities import Drawable, Embeds, Moves, NamesCandidates, Sampled, Shardable, average
+from modelweld.families.capabilities import (
+    Drawable,
+    Embeds,
+    Moves,
+    NamesCandidates,
+    Sampled,
+    Shardable,
+    average,
+    register,
+)
 from modelweld.families.hyperparameters import check_choice, freeze_number, require
 from modelweld.families.math import sphere
 from modelweld.families.math.bessel import COLUMNS, OwnTilts, even_tilts, weigh_tilts
 from modelweld.families.math.own_concentration import Mixed, contending
 from modelweld.families.math.signs import LOG_2, orient, upright
 from modelweld.families.math.start import NOISE_SHARES, noise_shares
-from modelweld.families.registry import register
 
 
 @register

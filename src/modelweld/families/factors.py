@@ -12,11 +12,10 @@ from modelweld.core.family import Signless
 from modelweld.core.moments import Effects
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.capabilities import Embeds, first_row
+from modelweld.families.capabilities import Embeds, first_row, register
 from modelweld.families.math.signs import LOG_2, mirror, orient, upright
 from modelweld.families.math.start import Look
 from modelweld.families.real_values import Gaussian
-from modelweld.families.registry import register
 
 
 @register

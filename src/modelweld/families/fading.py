@@ -18,13 +18,12 @@ import scipy
 from modelweld.core.family import Family, HasHyperprior
 from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.families.capabilities import Hyperparameters, Moves, NamesHyperparameters
+from modelweld.families.capabilities import FAMILIES, Hyperparameters, Moves, NamesHyperparameters, register
 from modelweld.families.counts import PSEUDO_COUNTS, WORTH, Counts
 from modelweld.families.directions import Directions
 from modelweld.families.hyperparameters import require
 from modelweld.families.math.bessel import slope
 from modelweld.families.real_values import Gaussian
-from modelweld.families.registry import FAMILIES, register
 
 STANDSTILL = 3.0
 """Nats by which a finite memory must raise the evidence to be accepted: twenty to one. Atoms that stand still would

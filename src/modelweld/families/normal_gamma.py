@@ -16,12 +16,11 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.family import ChecksValues, Predictive, with_fields
 from modelweld.core.values import NOISE_FLOOR, Array, Stack, blocks, total_variance
-from modelweld.families.capabilities import Drawable, Embeds
+from modelweld.families.capabilities import Drawable, Embeds, register
 from modelweld.families.hyperparameters import check_choice, freeze_vectors
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
 from modelweld.families.math.share_starts import StartsByShare
 from modelweld.families.math.start import prefer_given
-from modelweld.families.registry import register
 
 STRENGTHS = (1e-8, 1e8)
 """Bounds of strength: the decades in which spread / noise of real values is searched."""

@@ -18,14 +18,12 @@ from modelweld.core.gaussian import parts, score_unequal
 from modelweld.core.moments import Effects
 from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.capabilities import Drawable, Moves, NamesHyperparameters, Sampled
+from modelweld.families.capabilities import Drawable, Moves, NamesHyperparameters, Sampled, register
 from modelweld.families.hyperparameters import check_choice, check_single, check_sizes, freeze_vectors
 from modelweld.families.math import fragments
-from modelweld.families.math.frames import full_covariances, learn_frame
-from modelweld.families.math.random_effects import maximise
+from modelweld.families.math.random_effects import full_covariances, learn_frame, maximise
 from modelweld.families.math.standard_errors import maximise_with_variance
 from modelweld.families.math.start import SHARE_OF_WIDTH, Look, NoisePrior, look, noise_prior_of, prefer_given
-from modelweld.families.registry import register
 
 FIRST_SHARES, LEAST_SPREAD = (0.5, SHARE_OF_WIDTH), 0.1
 """First noises in units of the width, and the first spread in units of the total variance, at least. From the first

@@ -14,7 +14,7 @@ from modelweld.core.matching import Matching, make_matching
 from modelweld.core.prior import Prior
 from modelweld.core.values import SetValues, check_squares
 from modelweld.errors import ConvergenceWarning, Finding, InputError
-from modelweld.families.registry import misfit_error
+from modelweld.families.capabilities import misfit_error
 from modelweld.fit.engines.choice import engine_for
 from modelweld.fit.engines.sweep_engines import Reference
 from modelweld.fit.presets import fit_as_printed

@@ -119,9 +119,7 @@ def window_start(
     given = check_sequences(X, lengths)
     if n_states < 1 or window < 1:
         raise InputError(f"n_states and window are at least 1; found {n_states} and {window}.")
-    centre, unit = given.frames.mean(axis=0), given.frames.std(axis=0)
-    if (unit == 0).any():
-        raise InputError(f"feature {int(np.flatnonzero(unit == 0)[0])} is constant: drop it.")
+    centre, unit = given.units()
     phi = features((given.frames - centre) / unit)
     prior = Prior(np.full(given.frames.shape[1], FIRST_SHARE), MEAN_PRECISION)
     phase = int(check_random_state(random_state).randint(window))

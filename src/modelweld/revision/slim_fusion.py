@@ -33,8 +33,7 @@ from modelweld.core.family import Conditional, Family, align_sign, find_misfit, 
 from modelweld.core.prior import Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_values
 from modelweld.errors import InputError
-from modelweld.families.capabilities import name_hyperparameters
-from modelweld.families.registry import misfit_error
+from modelweld.families.capabilities import misfit_error, name_hyperparameters
 from modelweld.inputs.feature_names import change_axes
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import check_models, stack_of

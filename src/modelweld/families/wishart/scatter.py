@@ -23,10 +23,9 @@ from numpy.typing import ArrayLike
 from modelweld.core.family import ChecksValues, Family, HasStarts, ValueLearner, with_fields
 from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack, usable_variance
 from modelweld.errors import InputError
-from modelweld.families.capabilities import Embeds, NamesHyperparameters, Sampled, first_row
+from modelweld.families.capabilities import Embeds, NamesHyperparameters, Sampled, first_row, register
 from modelweld.families.hyperparameters import check_choice, freeze_number, freeze_vectors, require
 from modelweld.families.math.start import prefer_given
-from modelweld.families.registry import register
 from modelweld.families.wishart.evidence import (
     SPARE,
     Belief,

@@ -32,8 +32,7 @@ from modelweld.families.math.bessel import (
     tilt_table,
 )
 from modelweld.families.normal_gamma import NormalGamma
-from modelweld.families.proportions import Proportions
-from modelweld.families.rates import Rates
+from modelweld.families.rates import Proportions, Rates
 from modelweld.families.real_values import Gaussian
 from modelweld.families.wishart.scatter import InverseWishart, Moments, Scatter
 
