@@ -299,7 +299,7 @@ def decoder(
     weights = _matrix(tensors, name)
     if weights.ndim != 2:
         raise InputError(f"decoder: {name!r} is a matrix of features and dimensions; found shape {weights.shape}.")
-    check_choice(f"decoder: features of {name!r}, {weights.shape},", features, ("rows", "columns"))
+    check_choice("decoder: features", features, ("rows", "columns"))
     vectors = weights if features == "rows" else weights.T
     mean = None if bias is None else _matrix(tensors, bias)
     return components(vectors, signed=True, mean=mean, counts=counts, site=site)
