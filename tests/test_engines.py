@@ -13,12 +13,8 @@ from modelweld.core.values import Stack, group_of_values, offsets_of
 from modelweld.families import real_values
 from modelweld.fit.engines import choice
 from modelweld.fit.engines.compiled import CompiledBoard, pack
-from modelweld.fit.engines.compiled.assignment import (
-    distinct_best,
-    paths_of_pairs,
-    shortest_augmenting_paths,
-)
-from modelweld.fit.engines.compiled.scores import exact_scores, features_of, rounding, weigh
+from modelweld.fit.engines.compiled.assignment import distinct_best, shortest_augmenting_paths, worthwhile_pairs
+from modelweld.fit.engines.compiled.scores import features_of, rounding, weigh
 from modelweld.fit.engines.compiled.settle import find_bounds
 from modelweld.fit.engines.compiled.settle import settle_groups as is_settled
 from modelweld.fit.search.dissolution import dissolve
@@ -138,7 +134,9 @@ def test_rounding_is_bounded(draw, shape):
     longest, most_bent = features_of(Y, tables, features, new, length)
     products = features @ atoms.weights[:used].T
     bends = atoms.curvature[:used] * length[:, None].astype(np.float32)
-    off = np.abs(products + (atoms.constants[:used] + bends) - new[:, None] - exact_scores(Y, used, atoms, tables, new))
+    first, _, scores = worthwhile_pairs(Y, used, atoms, tables, new, -1e20)
+    exactly = scores[: first[-1]].reshape(len(Y), used)
+    off = np.abs(products + (atoms.constants[:used] + bends) - new[:, None] - exactly)
     bound = rounding(longest, most_bent, atoms) / 2  # it is that of a difference of two scores
     assert off.max() <= bound
     assert bound < 3000 * off.max()
@@ -207,14 +205,12 @@ def test_a_sweep_says_by_how_much_values_are_where_they_are(shape):
 
 
 def along_paths(scores, surcharge, most_new, choice):
-    shortest_augmenting_paths(scores, surcharge, most_new, choice)
-    return True
-
-
-def along_pairs(scores, surcharge, most_new, choice):
-    rows, columns = np.nonzero(scores > 0)
-    first = np.searchsorted(rows, np.arange(len(scores) + 1))
-    paths_of_pairs(first, columns, scores[rows, columns], scores.shape[1], choice)
+    """Along all pairs; where new atoms are free, along those that beat one."""
+    L, K = scores.shape
+    free = most_new >= L and not surcharge.any()
+    rows, columns = np.nonzero(scores > (0 if free else -np.inf))
+    first, extra = np.searchsorted(rows, np.arange(L + 1)), 0 if free else max(min(most_new, L), L - K)
+    shortest_augmenting_paths(first, columns, scores[rows, columns], K, surcharge, extra, choice)
     return True
 
 
@@ -225,17 +221,16 @@ def each_its_best(scores, surcharge, most_new, choice):
     return apart
 
 
-@pytest.mark.parametrize(
-    ("search", "limited", "ties"), [(along_paths, True, True), (along_pairs, False, True), (each_its_best, True, False)]
-)
+@pytest.mark.parametrize("search", [along_paths, each_its_best])
 @settings(max_examples=150, deadline=None)
 @given(st.integers(1, 7), st.integers(0, 7), st.integers(0, 2**32 - 1), st.booleans())
-def test_compiled_assignments_are_optimal(search, limited, ties, L, K, seed, charged):
-    """Those along pairs know neither surcharges nor a limit to new atoms; whether each can have its best is said."""
+def test_compiled_assignments_are_optimal(search, L, K, seed, charged):
+    """Whether each can have its best is said."""
+    ties = search is along_paths
     rng, K = np.random.default_rng(seed), K if search is along_paths else max(K, 1)
     # small integers make ties, which a search for paths may trip over
     scores = rng.integers(-3, 4, (L, K)).astype(float) if ties and seed % 2 else rng.normal(0, 2, (L, K))
-    surcharge = np.log(np.arange(1, L + 1)) if limited and charged else np.zeros(L)
+    surcharge = np.log(np.arange(1, L + 1)) if charged else np.zeros(L)
     most_new = int(rng.integers(1, L + 1)) if search is along_paths and seed % 3 else L
     choice = np.empty(L, dtype=np.int64)
     if search(scores, surcharge, most_new, choice):

@@ -21,8 +21,8 @@ PROGRAM = """
 import os, sys, tempfile
 import numpy as np
 tempfile.tempdir = sys.argv[1]
-from modelweld.fit.engines.compiled.packing import _before  # which failed; a small one, to be compiled quickly
-assert _before(np.array([[1.0], [2.0]]), 0, 1)
+from modelweld.fit.engines.compiled.assignment import distinct_best  # a small one, to be compiled quickly
+assert distinct_best(np.ones(1), np.zeros(1, int), np.zeros(1), 1, np.zeros(1, int), np.zeros(1, bool))
 folder = os.path.join(sys.argv[1], f"modelweld-{os.getuid()}")
 print(oct(os.stat(folder).st_mode)[-3:], any(name.endswith(".nbc") for *_, names in os.walk(folder) for name in names))
 """

@@ -407,6 +407,7 @@ def _sweep(stack: Stack, numbers: Index, atoms: Atoms, order: Index) -> tuple[In
 def _sweep_compiled(stack: Stack, numbers: Index, atoms: Atoms, order: Index) -> tuple[Index, int]:
     """The same for large shards."""
     from modelweld.fit.engines.compiled.packing import tabulate, vacant_atoms
+    from modelweld.fit.engines.compiled.settle import find_bounds
     from modelweld.fit.engines.compiled.sweep import sweep
 
     family, (N, D), K = atoms.family, stack.values.shape, len(atoms.counts)
@@ -414,6 +415,7 @@ def _sweep_compiled(stack: Stack, numbers: Index, atoms: Atoms, order: Index) ->
     board = vacant_atoms(K + N, D, D if family.scalar else 2 * D)
     board.sums[:K], board.counts[:K] = atoms.sums[:, 2 * D : 3 * D], atoms.counts
     surcharge, steps = atoms.prior.surcharge(int(stack.sizes.max())), atoms.prior.increments(atoms.J)
-    tables = tabulate(np.array(family.origin), *family.hyperparameters, steps, surcharge, 0, atoms.J)
-    changed, *_ = sweep(stack.values, np.arange(N), stack.offsets, order, numbers, board, K, tables)
+    tables = tabulate(np.array(family.origin), family.hyperparameters, steps, surcharge, 0, atoms.J)
+    bounds = find_bounds(board, K, tables, N)
+    changed, *_ = sweep(stack.values, np.arange(N), stack.offsets, order, numbers, board, K, tables, bounds)
     return numbers, int(changed)

@@ -16,6 +16,7 @@ from modelweld.core.values import Array, Index, Stack, canonical_groups, check_s
 from modelweld.families.math.random_effects import log_likelihood
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.engines.compiled.packing import Tables, mean_and_squares, rebuild, sort_rows, tabulate, vacant_atoms
+from modelweld.fit.engines.compiled.settle import find_bounds
 from modelweld.fit.engines.compiled.sweep import sweep
 from modelweld.progress import report_progress
 
@@ -66,8 +67,10 @@ class CompiledBoard:
         groups = self.stack.group_order[order]
         report_progress("matching sites", 0)
         s = self.stack
+        tables = self._tables()
+        bounds = find_bounds(self.atoms, self.used, tables, len(s.values))
         changes, self.used, margin = sweep(
-            s.values, s.value_order, s.offsets, groups, self.labels, self.atoms, self.used, self._tables()
+            s.values, s.value_order, s.offsets, groups, self.labels, self.atoms, self.used, tables, bounds
         )
         if changes:
             self._forget()
@@ -190,7 +193,5 @@ class CompiledBoard:
 
     def _tables(self) -> Tables:
         """Everything the sweep needs to know of hyperparameters and prior."""
-        mean, noise, spread = self.family.hyperparameters
-        J = len(self.stack.sizes)
-        tables: Tables = tabulate(self.origin, mean, noise, spread, self.increments, self.surcharge, self.most_atoms, J)
-        return tables
+        hyperparameters, J = self.family.hyperparameters, len(self.stack.sizes)
+        return tabulate(self.origin, hyperparameters, self.increments, self.surcharge, self.most_atoms, J)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from modelweld.compilers import exact
 from modelweld.core.algorithm1 import NEW
-from modelweld.core.values import Array, Index
+from modelweld.core.moments import Hyperparameters
+from modelweld.core.values import Array, Index, group_of_values
 
 Floats = NDArray[np.float32]
 
@@ -42,8 +43,7 @@ class Tables(NamedTuple):
 
     origin: Array  # (D,)
     mean: Array  # (D,): measured from the origin
-    deviation: Array  # (H,): square root of the noise, the unit of features and distances
-    unit: Array  # (D,): one over it
+    unit: Array  # (D,): one over the noise's deviation, the unit of features and distances
     ratio: Array  # (H,): noise / spread
     shrink: Array  # (J + 1, H): 1 / (n + ratio)
     inverse: Array  # (J + 1, H): noise / v
@@ -88,48 +88,28 @@ def vacant_atoms(slots: int, D: int, P: int) -> Atoms:
     )
 
 
-@exact
-def tabulate(origin, mean, noise, spread, steps, surcharge, most_atoms, J):
+def tabulate(
+    origin: Array, hyperparameters: Hyperparameters, steps: Array, surcharge: Array, most_atoms: int, J: int
+) -> Tables:
     """Everything a sweep needs to know of hyperparameters and prior."""
-    D, H = len(mean), len(noise)
-    ratio = noise / spread
-    shrink, inverse, constant = np.empty((J + 1, H)), np.empty((J + 1, H)), np.empty(J + 1)
-    for n in range(J + 1):
-        log_det = 0.0
-        for h in range(H):
-            shrink[n, h] = 1 / (n + ratio[h])
-            v = 1 + shrink[n, h]  # in units of the noise
-            inverse[n, h] = 1 / v
-            log_det += np.log(v * noise[h])
-        constant[n] = steps[min(n, J - 1)] - 0.5 * log_det * (D / H)
-    unit = np.ones(D) / np.sqrt(noise)
-    return Tables(origin, mean, np.sqrt(noise), unit, ratio, shrink, inverse, constant, surcharge, most_atoms)
+    mean, noise, spread = hyperparameters
+    ratio, n = noise / spread, np.arange(J + 1)
+    shrink = 1 / (n[:, None] + ratio)
+    log_det = np.log((1 + shrink) * noise).sum(1) * (len(mean) / len(noise))
+    constant, unit = steps[np.minimum(n, J - 1)] - 0.5 * log_det, np.ones(len(mean)) / np.sqrt(noise)
+    return Tables(origin, mean, unit, ratio, shrink, 1 / (1 + shrink), constant, surcharge, most_atoms)
 
 
-@exact
-def sort_rows(X, offsets):
+def sort_rows(X: Array, offsets: Index) -> Index:
     """Rows sorted by content within their group: the permutation (nothing is moved)."""
-    rows = np.empty(len(X), np.int64)
-    for j in range(len(offsets) - 1):
+    own, order = group_of_values(offsets), np.argsort(X[:, 0])
+    rows = order[np.argsort(own[order], kind="stable")]
+    first = X[rows, 0]
+    tied = (first[1:] == first[:-1]) & (own[1:] == own[:-1])
+    for j in np.unique(own[1:][tied]):
         a, b = offsets[j], offsets[j + 1]
-        rows[a:b] = a + np.argsort(X[a:b, 0])
-        # only ties in the first coordinate are left to insert in their place
-        for i in range(a, b):
-            here, t = rows[i], i
-            while t > a and _before(X, here, rows[t - 1]):
-                rows[t] = rows[t - 1]
-                t -= 1
-            rows[t] = here
+        rows[a:b] = a + np.lexsort(X[a:b].T[::-1])
     return rows
-
-
-@exact
-def _before(X, i, j):
-    """Whether row i comes before row j."""
-    for d in range(X.shape[1]):
-        if X[i, d] != X[j, d]:
-            return X[i, d] < X[j, d]
-    return False
 
 
 @exact

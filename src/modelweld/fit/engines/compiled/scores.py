@@ -137,8 +137,7 @@ def best_atoms(Y, used, atoms, tables, work, best, column, new):
     Also the least by which the best of any value is better than its second best, a new atom among them.
     """
     L, P = len(Y), atoms.weights.shape[1]
-    clear = used > 0
-    margin = np.inf
+    clear, margin = used > 0, np.inf
     for b in range(0, L, BLOCK_ROWS):
         rows = min(BLOCK_ROWS, L - b)
         padded = (rows + LANES - 1) // LANES * LANES
@@ -162,18 +161,6 @@ def best_atoms(Y, used, atoms, tables, work, best, column, new):
     return clear, margin if clear else 0.0
 
 
-@loose
-def above(products, constants, curvature, length, new, lowest, found):
-    """Where scores are above `lowest`, as atom times values plus value; how many there are."""
-    L, number = len(new), 0
-    for k in range(products.shape[0]):
-        constant, bend = constants[k], curvature[k]
-        for i in range(L):
-            found[number] = k * L + i
-            number += products[k, i] + (constant + length[i] * bend) - new[i] > lowest
-    return number
-
-
 @exact
 def exact_score(y, k, atoms, tables, new):
     """Score of one value at one atom in float64, minus `new`; zero at a vacant slot (that is a new atom)."""
@@ -189,46 +176,3 @@ def exact_score(y, k, atoms, tables, new):
         off = (y[d] - mu) * unit[d]
         square += off * off * inverse[n, h]
     return tables.constant[n] - 0.5 * square - new
-
-
-@exact
-def exact_scores(Y, used, atoms, tables, new):
-    """Scores (L, used) in float64, by products; VACANT at vacant slots."""
-    (L, D), H = Y.shape, len(tables.ratio)
-    mean, ratio, unit, shrink, inverse = tables.mean, tables.ratio, tables.unit, tables.shrink, tables.inverse
-    sums, counts, constant = atoms.sums, atoms.counts, tables.constant
-    P = D if H == 1 else 2 * D
-    features, weights = np.empty((L, P)), np.empty((used, P))
-    constants, bend, length = np.empty(used), np.zeros(used), np.zeros(L)
-    for i in range(L):
-        for d in range(D):
-            y = Y[i, d] * unit[d]
-            features[i, d] = y
-            length[i] += y * y
-        if H > 1:
-            for d in range(D):
-                features[i, D + d] = features[i, d] * features[i, d]
-    for k in range(used):  # as in `weigh`: one function for both made sweeps 4 % slower
-        n = counts[k]
-        square = 0.0
-        if H == 1:
-            r, scale, over = ratio[0], shrink[n, 0] * unit[0], inverse[n, 0]
-            for d in range(D):
-                mu = (mean[d] * r + sums[k, d]) * scale
-                weights[k, d] = mu * over
-                square += mu * mu
-            square *= over
-            bend[k] = -0.5 * over
-        else:
-            for d in range(D):
-                over = inverse[n, d]
-                mu = (mean[d] * ratio[d] + sums[k, d]) * (shrink[n, d] * unit[d])
-                weights[k, d] = mu * over
-                weights[k, D + d] = -0.5 * over
-                square += mu * mu * over
-        constants[k] = constant[n] - 0.5 * square if n > 0 else VACANT
-    scores = np.dot(features, weights.T)
-    for i in range(L):
-        for k in range(used):
-            scores[i, k] += constants[k] + length[i] * bend[k] - new[i]
-    return scores

@@ -9,7 +9,7 @@ import numpy as np
 from modelweld.compilers import exact
 from modelweld.core.algorithm1 import CLEAR
 from modelweld.core.values import Array
-from modelweld.fit.engines.compiled.packing import BLOCK_ROWS
+from modelweld.fit.engines.compiled.packing import BLOCK_ROWS, Atoms, Tables
 
 FEWEST_PER_ATOM = 20
 """Values per atom from which comparing all pairs of atoms is cheap beside scoring all values."""
@@ -32,54 +32,28 @@ class Bounds(NamedTuple):
     new_narrowest: float
 
 
-@exact
-def find_bounds(atoms, used, tables, N):
+def find_bounds(atoms: Atoms, used: int, tables: Tables, N: int) -> Bounds:
     """For settling groups by the triangle inequality; empty when there are too many atoms for it to pay."""
     none = np.empty(0)
     if used == 0 or used * FEWEST_PER_ATOM > N:
         return Bounds(np.empty((0, 0)), none, none, none, none, 0.0, 1.0, 1.0, 1.0)
-    shrink, inverse, H = tables.shrink, tables.inverse, len(tables.ratio)
-    largest = atoms.counts[:used].max()
-    moves, left = np.zeros(largest + 1), np.zeros(largest + 1)
-    for n in range(2, largest + 1):
-        for h in range(H):
-            farther = shrink[n - 1, h] / shrink[n, h]
-            moves[n] = max(moves[n], shrink[n - 1, h])
-            left[n] = max(left[n], farther * farther * inverse[n - 1, h])
-    places, nearest, from_mean = _distances(atoms, used, tables)
-    highest, widest = tables.constant[1 : largest + 1].max(), 1.0 / inverse[1].min()
-    return Bounds(
-        places, nearest, from_mean, moves, left, highest, widest, 1.0 / inverse[0].min(), 1.0 / inverse[0].max()
-    )
-
-
-@exact
-def _distances(atoms, used, tables):
-    """Places of the first `used` atoms, and their distances to the nearest other one and to the mean."""
-    mean, ratio, unit, shrink = tables.mean, tables.ratio, tables.unit, tables.shrink
-    sums, counts = atoms.sums, atoms.counts
-    D, H = len(mean), len(ratio)
-    places, scaled, lengths, from_mean = np.empty((used, D)), np.empty((used, D)), np.zeros(used), np.zeros(used)
-    for k in range(used):
-        n = counts[k]
-        for d in range(D):
-            h = d if H > 1 else 0
-            place = (mean[d] * ratio[h] + sums[k, d]) * shrink[n, h]
-            off = (place - mean[d]) * unit[d]
-            places[k, d], scaled[k, d] = place, place * unit[d]
-            lengths[k] += scaled[k, d] * scaled[k, d]
-            from_mean[k] += off * off
-    nearest = np.full(used, np.inf)
+    counts, mean, unit = atoms.counts[:used], tables.mean, tables.unit
+    J = int(counts.max()) + 1
+    shrink, inverse, moves, left = tables.shrink[:J], tables.inverse[:J], np.zeros(J), np.zeros(J)
+    moves[2:] = shrink[1:-1].max(1)
+    left[2:] = (np.square(shrink[1:-1] / shrink[2:]) * inverse[1:-1]).max(1)
+    places = (mean * tables.ratio + atoms.sums[:used]) * shrink[counts]
+    from_mean, scaled = np.sqrt(np.square((places - mean) * unit).sum(1)), places * unit
+    lengths, nearest = np.square(scaled).sum(1), np.empty(used)
     for b in range(0, used, BLOCK_ROWS):
-        e = min(b + BLOCK_ROWS, used)
-        G = np.dot(scaled[b:e], scaled.T)
-        for i in range(e - b):
-            for k in range(used):
-                if k != b + i:
-                    # what rounding may have added is taken off again
-                    square = (lengths[b + i] + lengths[k]) * (1 - 1e-12) - 2 * G[i, k]
-                    nearest[b + i] = min(nearest[b + i], square)
-    return places, np.sqrt(np.maximum(nearest, 0.0)), np.sqrt(from_mean)
+        some = slice(b, b + BLOCK_ROWS)
+        # what rounding may have added is taken off again
+        square = (lengths[some, None] + lengths) * (1 - 1e-12) - 2 * (scaled[some] @ scaled.T)
+        np.fill_diagonal(square[:, b:], np.inf)
+        nearest[some] = np.sqrt(np.maximum(square.min(1), 0.0))
+    of_new, highest, widest = inverse[0], float(tables.constant[1:J].max()), float(1 / inverse[1].min())
+    new_widest, new_narrowest = float(1 / of_new.min()), float(1 / of_new.max())
+    return Bounds(places, nearest, from_mean, moves, left, highest, widest, new_widest, new_narrowest)
 
 
 @exact

@@ -6,10 +6,10 @@ import numpy as np
 
 from modelweld.compilers import exact
 from modelweld.core.algorithm1 import CLEAR, NEW, SMALLEST_RISE
-from modelweld.fit.engines.compiled.assignment import assign_pairs, distinct_best, shortest_augmenting_paths
-from modelweld.fit.engines.compiled.packing import BLOCK_ROWS, LANES, VACANT, workspace
-from modelweld.fit.engines.compiled.scores import best_atoms, exact_score, exact_scores, weigh
-from modelweld.fit.engines.compiled.settle import find_bounds, settle_groups
+from modelweld.fit.engines.compiled.assignment import assign_exactly, distinct_best
+from modelweld.fit.engines.compiled.packing import BLOCK_ROWS, LANES, workspace
+from modelweld.fit.engines.compiled.scores import best_atoms, exact_score, weigh
+from modelweld.fit.engines.compiled.settle import settle_groups
 
 TRIALS = 8
 """Groups that may fail to be settled, beyond those that succeed, before a sweep gives up trying."""
@@ -56,25 +56,7 @@ def _rise(Y, atoms, tables, old, choice, new):
 
 
 @exact
-def _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed):
-    """Choose the best assignment by scores in float64."""
-    L = len(Y)
-    free = used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0
-    if free and L > BLOCK_ROWS:
-        assign_pairs(Y, used, atoms, tables, work, choice, claimed)
-        return
-    scores = exact_scores(Y, used, atoms, tables, new)
-    best, column = np.full(L, VACANT), np.zeros(L, np.int64)
-    for i in range(L):
-        for k in range(used):
-            if scores[i, k] > best[i]:
-                best[i], column[i] = scores[i, k], k
-    if not distinct_best(best, column, tables.surcharge, most_new, choice, claimed):
-        shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
-
-
-@exact
-def sweep(X, rows, offsets, order, labels, atoms, used, tables):
+def sweep(X, rows, offsets, order, labels, atoms, used, tables, bounds):
     """Give each group in `order` its best assignment given the others; returns how many groups changed.
 
     And how many slots are in use, and by how many nats, CLEAR at most, every value was where it is; zero if anything
@@ -91,14 +73,13 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables):
     claimed = np.zeros(len(counts), np.bool_)
     padded = (min(largest, BLOCK_ROWS) + LANES - 1) // LANES * LANES
     work = workspace(P, padded, 2 * used + 64)
-    vacant, vacancies = np.empty(used + 1, np.int64), 0
+    vacant, vacancies = np.empty(len(counts), np.int64), 0
     for k in range(used):
         if counts[k] == 0:
             vacant[vacancies] = k
             vacancies += 1
     margin, changes, settled, tried = CLEAR, 0, 0, 0
     weigh(np.arange(used), atoms, tables)
-    bounds = find_bounds(atoms, used, tables, len(X))
     for j in order:
         a, L = offsets[j], offsets[j + 1] - offsets[j]
         if L == 0:
@@ -124,7 +105,7 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables):
         clear, by = best_atoms(Y, used, atoms, tables, work, best, column, new)
         if not (clear and distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed)):
             by = 0.0
-            _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed)
+            assign_exactly(Y, used, atoms, tables, new, most_new, choice, claimed)
         if not first_time and _rise(Y, atoms, tables, old, choice, new) <= SMALLEST_RISE:
             _put_back(old, atoms, tables, kept)
             margin = min(margin, by)
@@ -151,8 +132,6 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables):
         if not first_time:
             for i in range(L):
                 if counts[old[i]] == 0:
-                    if vacancies == len(vacant):
-                        vacant = np.concatenate((vacant, np.empty(len(vacant), np.int64)))
                     vacant[vacancies] = old[i]
                     vacancies += 1
     return changes, used, margin
