@@ -199,6 +199,7 @@ class Counts(Moves, Observed):
     def __post_init__(self) -> None:
         check_choice(self, "learning")
         freeze_number(self, "between", "one positive number or infinite", also=np.inf)
+        freeze_number(self, "least")
         freeze_vectors(self, "base", positive=True)
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
@@ -331,7 +332,7 @@ class Counts(Moves, Observed):
         )
         if not between:
             return found._replace(unit=unit)
-        found.low[-1] = np.log(self.least)
+        found.low[-1] = np.log(min(self.least, WORTH[1]))
         return found._replace(unit=np.append(unit, np.sqrt(1 + 0.5 * D * K)))
 
     def width(self, sums: Array) -> int:

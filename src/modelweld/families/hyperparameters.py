@@ -9,6 +9,7 @@ import numpy as np
 
 from modelweld import errors
 from modelweld.core.family import Family
+from modelweld.core.values import LARGEST_VALUE
 from modelweld.errors import InputError
 
 Known = TypeVar("Known")
@@ -46,7 +47,7 @@ def freeze_vectors(family: Family, *names: str, positive: bool = False, infinite
         if given is None:
             continue
         value = np.atleast_1d(np.array(given, dtype=np.float64))
-        finite = np.isfinite(value).all() or (infinite and (value == np.inf).all())
+        finite = (np.abs(value) <= LARGEST_VALUE).all() or (infinite and (value == np.inf).all())
         if value.ndim > 1 or not finite or (positive and not (value >= SMALLEST_POSITIVE).all()):
             what = "positive" if positive else "finite"
             also = " (or infinite for all of them)" if infinite else ""

@@ -21,7 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.beta_bernoulli import BetaBernoulli
-from modelweld.core.family import Family, condition_on, find_misfit, log_predictive, sum_by_atom
+from modelweld.core.family import (
+    Family,
+    condition_on,
+    find_misfit,
+    log_predictive,
+    log_prior,
+    sum_by_atom,
+    with_hyperprior,
+)
 from modelweld.core.matching import Matching
 from modelweld.core.prior import Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of
@@ -39,6 +47,9 @@ from modelweld.inputs.stacks import stack_arrays
 from modelweld.results.fit_result import FitResult
 
 PRIORS: dict[str, type[Prior]] = {cls.__name__: cls for cls in (BetaBernoulli, BirthDeath, Spectrum)}
+
+HELD: dict[str, tuple[type, ...]] = {"float": (float, int), "ArrayLike": (float, int, np.ndarray), "bool": (bool,)}
+"""What fields of these types hold in files; those of other types are checked by their class."""
 
 Made = TypeVar("Made")
 
@@ -85,6 +96,13 @@ def from_fields(
         name: tensor(value["tensor"]) if isinstance(value, dict) and "tensor" in value else back(value)
         for name, value in entry["fields"].items()
     }
+    for field in fields(cls):
+        kind, _, otherwise = str(field.type).partition(" | ")
+        value = given.get(field.name)
+        if field.name in given and not (isinstance(value, HELD.get(kind, object)) or (value is None and otherwise)):
+            raise InputError(
+                f"{field.name!r} of its {entry['class']} is {str(value)[:40]!r}, which it cannot be. {AGAIN}"
+            )
     try:
         thing = table[entry["class"]](**given)
     except InputError:
@@ -339,8 +357,8 @@ def _answers(stack: Stack, key: Key, matching: Matching) -> bool:
         if not wide or not np.isfinite(rows).all():
             return False
         sums = sum_by_atom(rows, matching.stacked_labels, len(matching.counts))
-        return bool(
-            np.isfinite(family.log_evidence(rows)).all() and np.isfinite(log_predictive(family, rows[:1], sums)).all()
-        )
+        learned = with_hyperprior(family, stack).update(sums)  # as sites that are added later will ask it to
+        found = family.log_evidence(rows), log_predictive(family, rows[:1], sums), log_prior(learned)
+        return all(np.isfinite(x).all() for x in found)
     except (TypeError, ValueError, ArithmeticError):  # words, shapes of other values, a frame without inverse
         return False

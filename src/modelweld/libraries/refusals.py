@@ -36,12 +36,15 @@ def explain(wrong: Exception, model: object, adapter: Adapter | None, site: str)
     if isinstance(wrong, AttributeError):  # what a fit learns ends in an underscore, by scikit-learn's convention
         unfitted = type(wrong).__name__ == "NotFittedError" or (wrong.name or "").endswith("_")
         return f"{where}the {type(model).__name__} is not fitted: fit it to the site's data first." if unfitted else ""
-    if isinstance(wrong, InputError) or adapter is None:
+    if isinstance(wrong, InputError):
         return ""
-    if isinstance(wrong, ValueError):  # data that do not fit the model, in its library's words
+    if adapter is not None and isinstance(wrong, ValueError):  # data that do not fit the model, in its library's words
         return f"{where}{adapter.name}: {wrong}"
-    if "unexpected keyword" not in str(wrong) and "missing" not in str(wrong):
-        return ""
+    if adapter is None or ("unexpected keyword" not in str(wrong) and "missing" not in str(wrong)):
+        return (
+            f"{where}the {type(model).__name__} holds something that no fitted one does ({wrong}). Fit it again, or "
+            "load it with the versions that saved it."
+        )
     function = function_of(adapter, "read")
     return f"{adapter.name}: {wrong}. See help({function.__module__}.{function.__name__})."
 
