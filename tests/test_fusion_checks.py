@@ -59,7 +59,7 @@ def with_frame_of_words(slim):
 def test_parts_of_a_slim_fusion_fit_together(tmp_path, family, change):
     slim = fuse([np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10 for j in range(3)], family).slim()
     path = change(slim).save(tmp_path / "slim.safetensors")
-    with pytest.raises(InputError, match="its parts do not fit together|of its Spectrum is .None."):
+    with pytest.raises(InputError, match=r"its parts do not fit together|of its Spectrum is .None."):
         load(path)
 
 
