@@ -42,7 +42,7 @@ def test_from_three_sites_to_labels(run, tmp_path):
     assert run("validate", "*.safetensors")[0] == 0
     code, said, complained = run("fuse", "*.safetensors", "--out", "fused.safetensors", "--report", "page.html")
     assert (code, complained.removeprefix(f"{COMPILING}.\n")) == (0, "")
-    assert "3 components, of which 3 are shared by several sites, from 9" in said
+    assert "3 components, 3 of them shared by several sites, from 9" in said
     assert (tmp_path / "page.html").read_text().lower().startswith("<!doctype html>")
     (tmp_path / "new.csv").write_text("name,y,x\na,0.1,0\nb,9,9.2\nc,5,-9\n")
     code, _, complained = run("apply", "fused.safetensors", "new.csv", "--out", "labels.csv")
@@ -110,7 +110,7 @@ def test_a_verdict_says_how_many_and_how_sure(run):
     assert worst["atom"] == fusion.labels["abcd".index(worst["site"])][worst["row"]]
     said = run("verdict", "fusion.safetensors")[1]
     K, shared = ("{} to {}".format(*found[name]) for name in ("K_interval", "shared_interval"))
-    assert f"{fusion.K} groups, of which {fusion.shared} are shared by several sites; with a probability" in said
+    assert f"{fusion.K} groups, {fusion.shared} of them shared by several sites; with a probability" in said
     assert f"their true number is {K} and that of shared ones {shared}, without what is excluded" in said
     assert f"{found['unsure']} of the 24 matches are less than 80 % sure. The least sure: group" in said
     assert f"group {worst['row']} of site '{worst['site']}' in group {worst['atom']} (" in said

@@ -3,7 +3,7 @@
 See README.md for what is drawn, who is compared and what came out.
 
     python experiments/hmm_scale/run.py            # 5 seeds, 10, 25 and 50 sites
-    python experiments/hmm_scale/run.py --quick    # one seed, 5 sites
+    python experiments/hmm_scale/run.py --quick    # one seed, 5 and 10 sites
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def compared(drawn: simulate.Simulated, local_seconds: float) -> dict[str, Any]:
 def tasks(quick: bool) -> list[Task]:
     """One task per seed: fewer sites are the first of more."""
     if quick:
-        return [Task(f"seed/{SEEDS[0]}", repeat, (SEEDS[0], (5,)))]
+        return [Task(f"seed/{SEEDS[0]}", repeat, (SEEDS[0], (5, 10)))]
     return [Task(f"seed/{seed}", repeat, (seed, SITES)) for seed in SEEDS]
 
 

@@ -56,7 +56,8 @@ def tasks(quick: bool) -> list[Task]:
     drawn = [(J, s, False) for J, s in {*figures, HARDEST}]
     drawn += [(J, s, True) for J, s in figures if J <= MOST_KMEANS_SITES]
     if quick:
-        drawn = [(20, 1.0, False), (20, 10.0, False), (5, 1.0, True), (100, 10.0, False)]
+        few = (5, 1.0), (20, 1.0), (20, 10.0)
+        drawn = [(J, s, kmeans) for J, s in few for kmeans in (False, True)] + [(*HARDEST, False)]
     return [
         Task(f"{'kmeans' if kmeans else 'true'}/{J}/{sigma:g}/{seed}", repeat, (J, sigma, seed, kmeans))
         for J, sigma, kmeans in sorted(drawn, key=lambda d: (d[2], d))

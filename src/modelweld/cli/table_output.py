@@ -92,7 +92,7 @@ def spell_content(content: Content) -> str:
         lines = [f"fusion of {several(len(content['sites']), 'site')}: {_some(content['sites'])}"]
         for name, found in content["sets"].items():
             aside = f", {found['excluded']} excluded" if found["excluded"] else ""
-            shared = f"of which {found['shared']:,} are shared by several sites"
+            shared = f"{found['shared']:,} of them shared by several sites"
             lines.append(f"{several(found['K'], name)}, {shared}, from {found['parameters']:,}{aside}")
             reasons = [spell_options(reason) for reason in found["reasons"]]
             lines += [f"  {reason}" for reason in reasons if not any(line.startswith(reason) for line in PRINTED)]

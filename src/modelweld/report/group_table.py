@@ -79,7 +79,7 @@ class GroupTable:
     ---------------------------------------
         0      2      60     30     30  0.5
         1      2      20     10     10  9.0
-    2 groups, of which 2 are shared by several sites
+    2 groups, 2 of them shared by several sites
     """
 
     word: str
@@ -195,7 +195,7 @@ class GroupTable:
     @property
     def title(self) -> str:
         """How many groups there are, and how many of them are shared."""
-        return f"{several(len(self), self.word)}, of which {self.at_several:,} are shared by several sites"
+        return f"{several(len(self), self.word)}, {self.at_several:,} of them shared by several sites"
 
     def notes(self) -> list[str]:
         """What is not printed, and what numbers mean, in a few lines."""

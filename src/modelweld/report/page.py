@@ -342,7 +342,7 @@ def why(one: Content, found: Content) -> str:
     everywhere = sum(n == found["J"] for n in one["counts"][:K])
     lines = [
         f"{N:,} {_word(one, N)} of sites are matched to {K:,} fused ones.",
-        f"{one['shared']:,} are found at several sites, {everywhere:,} of these at all; {alone:,} at one alone.",
+        f"Found at several sites: {one['shared']:,}; at every site: {everywhere:,}; at one alone: {alone:,}.",
     ]
     if aside["all"]:
         why = "gross outliers, of excluded sites, not seen or repeated, and not fitted"
@@ -431,7 +431,7 @@ def settings(found: Content) -> str:
         )
         lines.append(
             f"{_sentence(one['name'])}: {families or 'no family'}; prior {fit['prior'] or 'none'}; engine "
-            f"{fit['engine']}; {fit['sweeps']} sweeps, {'' if fit['converged'] else 'not '}converged; "
+            f"{fit['engine']}; {several(fit['sweeps'], 'sweep')}, {'' if fit['converged'] else 'not '}converged; "
             f"{one['dimensions']:,} columns."
         )
     lines.append(", ".join(f"{name} {number}" for name, number in found["versions"].items()) + ".")

@@ -101,7 +101,7 @@ def _locate(fusion: modelweld.Fusion, matching: Matching, rows: Index) -> list[C
 
 def _about_number(found: Content) -> str:
     """How many groups there are, and what an interval of their number means."""
-    groups = f"{several(found['K'], 'group')}, of which {found['shared']:,} are shared by several sites"
+    groups = f"{several(found['K'], 'group')}, {found['shared']:,} of them shared by several sites"
     if found["K_interval"] is None:
         why = "is not said where nothing speaks for sharing" if found["how"] == "drawn" else "was not computed"
         return f"{groups}; how sure these numbers are {why}."
