@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Flags
 from modelweld.fit.effects.corrections import SiteEffects
@@ -46,7 +47,7 @@ class Design(Slopes):
         value -= 0.5 * self.of_widths * ((self.widths - at.log_scale.T) ** 2).sum()
         for kind in (on[:, : self.J], on[:, self.J :]):
             number = min(int(kind.sum()), kind.size // 2)  # effects are never taken for the rule
-            value += self.log_odds(number, kind.size)
+            value += scipy.special.betaln(number + 1, kind.size - number + 1) + np.log(kind.size + 1)
         return float(value)
 
     def proposals(self, at: SiteEffects, scaled: bool) -> Iterator[Array]:

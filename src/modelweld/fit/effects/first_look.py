@@ -18,13 +18,13 @@ from modelweld.core.matching import Matching
 from modelweld.core.values import Index, Stack, group_of_values, offsets_of
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.effects.corrections import SiteEffects
-from modelweld.fit.effects.search import EVIDENT, search_effects
+from modelweld.fit.effects.search import search_effects
 from modelweld.fit.effects.slopes import FEWEST_SCALED, FEWEST_SHIFTED, Slopes, allow, count_shared, is_spread_out
-from modelweld.fit.screening.totals import Totals, find_units, total_stack
+from modelweld.fit.screening.screens import find_oversized
+from modelweld.fit.screening.totals import Totals, find_units, name_standardised, total_stack
 
-BY_CHANCE = 3.0
-"""Deviations by which what all effects gain may exceed what is expected where there are none: clean draws did by up to
-2.7, offsets of all sites by 4 and more."""
+SLIGHT = 4.0
+"""Nats beyond their prices that all effects gain together, given labels, below which there is nothing to solve for."""
 
 MOST_SITES, MOST_NUMBERS = 256, 1_000_000
 """Sites, and values times features, up to which effects are looked for: there is an equation for each site."""
@@ -53,10 +53,11 @@ def find_site_effects(
     if np.count_nonzero(some.sizes >= FEWEST_SHIFTED) < 2:  # duplicates and outliers may be all there is
         return units
     board = Board([some], [family], prior, None, matching.stacked_labels[rows])
-    slight = plan.site_effects is not True and not doubtful and is_slight(board)
-    if units is None and slight and all_share(board):
+    sure = bool(plan.site_effects is True or doubtful or (totals and name_standardised(totals)))
+    slight, together = not sure and is_slight(board), not sure and units is None and all_share(board)
+    if slight and together:
         return None
-    return search_effects(stack, family_of(units), matching, plan, totals, units, tried, briefly=slight)
+    return search_effects(stack, family_of(units), matching, plan, totals, units, tried, slight, together)
 
 
 def may_differ(stack: Stack, family: Family, plan: Plan) -> bool:
@@ -72,21 +73,19 @@ def choose_rows(stack: Stack, matching: Matching) -> list[Index]:
     kept = np.ones(len(own), dtype=bool) if matching.kept is None else matching.kept
     counted = ~np.isin(own, list(matching.duplicates or ()))
     gone = (np.bincount(own, kept, len(stack.sizes)) == 0) & (stack.sizes >= FEWEST_SCALED)
+    gone[find_oversized(stack.sizes)] = False
     return [np.flatnonzero(rows & counted) for rows in ([kept | gone[own]] if gone.any() else []) + [kept]]
 
 
 def is_slight(board: Board) -> bool:
-    """Whether, given labels, no number of offsets and scales is half evident, nor all gain more than by chance."""
+    """Whether offsets and scales gain little, given labels."""
     [stack], [family] = board.stacks, board.families
     J, D = len(board.sizes), stack.values.shape[1]
     spread = np.zeros(D) + family.hyperparameters[2]  # type: ignore[attr-defined]
-    zero, e, number = np.zeros((J, D)), np.zeros((D, 2 * J)), np.arange(1, J * D // 2 + 1)
+    zero = np.zeros((J, D))
     with np.errstate(all="ignore"):
-        slopes = Slopes(board, SiteEffects(zero, zero), spread, allow(stack))
-        gains = np.sort(np.maximum(slopes.gains(e).max(0), 0.0), axis=None)[::-1]
-        best = gains.cumsum()[: len(number)] + slopes.log_odds(number, J * D)
-        mean, variance = slopes.gain_by_chance(e)
-    return bool(best.max() < EVIDENT / 2 and gains.sum() < mean + BY_CHANCE * np.sqrt(variance))
+        gains = Slopes(board, SiteEffects(zero, zero), spread, allow(stack)).gains(np.zeros((D, 2 * J))).max(0)
+    return bool(np.maximum(gains, 0.0).sum() < SLIGHT)
 
 
 def all_share(board: Board) -> bool:

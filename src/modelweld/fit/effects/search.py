@@ -55,6 +55,9 @@ MOST_ROUNDS = 12
 SMALLEST_RISE = 1e-3
 """Nats below which a round is the last."""
 
+BY_CHANCE = 1.0
+"""Nats that effects gain by chance at labels of sites that share most values: more in 4 of 410 clean draws."""
+
 
 def search_effects(
     stack: Stack,
@@ -64,29 +67,26 @@ def search_effects(
     totals: Sequence[Totals | None] | None,
     units: SiteEffects | None,
     tried: Sequence[Index],
-    *,
-    briefly: bool,
+    slight: bool,
+    together: bool,
 ) -> SiteEffects | None:
     """Site effects that explain values much better than the matching without any, and those of units; None: neither.
 
     `totals` are means and deviations of all points of sites, if known; `tried` are values to fit, of which the first
-    may have whole sites that are outliers. `briefly`: nothing says yet that sites differ.
+    may have whole sites that are outliers. By the labels of the matching, effects may be `slight`: gain little; and
+    sites may hang `together`: share most of their values.
     """
     J, prior = len(stack.sizes), matching.prior
     if not isinstance(family, Gaussian) or prior is None:
         return units
-    zero = np.zeros((J, stack.values.shape[1]))
-    none = SiteEffects(zero, zero)
+    none = SiteEffects(*np.zeros((2, J, stack.values.shape[1])))
     known = units or none
     corrected = known.correct(stack)
     mean, deviation = totals_of(corrected)
     if totals is not None:
         mean, deviation = (np.exp(-known.log_scale) * [getattr(t, x) for t in totals] for x in ("mean", "deviation"))
         mean = mean - known.offset
-    copies = dict(matching.duplicates or {})
-    kept_sites = np.ones(J, dtype=bool)
-    if matching.kept is not None:
-        kept_sites = np.bincount(group_of_values(stack.offsets), matching.kept, J) > 0
+    kept_sites = np.bincount(group_of_values(stack.offsets), matching.kept, J) > 0
     for rows in tried:
         some = corrected.take(rows, offsets_of(np.bincount(group_of_values(stack.offsets)[rows], minlength=J)))
         sites, order = canonical_order([some])
@@ -94,14 +94,14 @@ def search_effects(
         problem = Problem(some, family, plan, prior, (mean[sites], deviation[sites]), totals is not None)
         with np.errstate(all="ignore"):
             labels = matching.stacked_labels[rows][order] if units is None else problem.propose(none)
-            found, unlike = search(problem, labels, briefly)
+            found, unlike = search(problem, labels, slight, together)
         scaled_far = found is not None and ((found.log_scale != 0).sum(1) > 1)[~kept_sites[sites]].any()
         if not unlike and not scaled_far:  # of a site that was excluded whole, an offset or one unit is accepted
             break
     if found is None or not all(np.isfinite(x).all() for x in found):
         return units
     effects = found.of(np.argsort(sites)).after(known)
-    for copy, first in copies.items():
+    for copy, first in (matching.duplicates or {}).items():
         effects.offset[copy], effects.log_scale[copy] = effects.offset[first], effects.log_scale[first]
     return effects
 
@@ -169,11 +169,12 @@ class Problem:
         """What components' widths say of scales."""
         return log_deviations(*self.totals) if self.known else None
 
-    def name_unlike(self, found: Fitted) -> tuple[int, ...]:
-        """Sites that have effects, and share too few values with others even then."""
-        shared = count_shared(self.board(found.effects, found.labels))
-        differ = (found.effects.coefficients != 0).any(0).reshape(2, -1).any(0)
-        return tuple(np.flatnonzero(differ & (shared < FEWEST_SHIFTED)).tolist())
+    def find_unlike(self, effects: SiteEffects, labels: Index) -> tuple[tuple[int, ...], bool]:
+        """Sites that have effects, and share too few values with others even then; and whether all of them do."""
+        shared = count_shared(self.board(effects, labels))
+        differ = (effects.coefficients != 0).any(0).reshape(2, -1).any(0)
+        unlike = differ & (shared < FEWEST_SHIFTED)
+        return tuple(np.flatnonzero(unlike).tolist()), bool((unlike == differ).all())
 
     def is_evident(self, found: Fitted, without: Fitted) -> bool:
         """Whether effects raise the objective by enough: by more where the features concerned repeat each other."""
@@ -195,8 +196,10 @@ class Problem:
         """Effects given labels, in turn with hyperparameters, as long as the objective rises."""
         best, design = self.judge(start, labels)
         for _ in range(MOST_ROUNDS):
-            tried = [self.judge(design.select(e, scaled), labels) for e in design.proposals(best.effects, scaled)]
-            found, design = max(tried, key=lambda x: x[0].value)
+            proposed = [design.select(e, scaled) for e in design.proposals(best.effects, scaled)]
+            different = {e.coefficients.tobytes(): e for e in proposed if not np.array_equal(e, best.effects)}
+            tried = [self.judge(e, labels) for e in different.values()]
+            found, design = max(tried, key=lambda x: x[0].value, default=(best, design))
             if found.value <= best.value + SMALLEST_RISE:
                 break
             best = found
@@ -216,6 +219,16 @@ class Problem:
         gone = np.count_nonzero(e) - np.count_nonzero(fewer.effects.coefficients)
         return fewer if fewer.value > best.value - gone else best
 
+    def vote(self, labels: Index | None = None) -> list[Fitted]:
+        """Effects that sites vote for, if enough values are shared given them; and more than at `labels`, if given."""
+        own, J, found = group_of_values(self.stack.offsets), len(self.stack.sizes), []
+        for start in starts_by_votes(self.stack, self.deviation):
+            proposed = self.propose(start)
+            number = [len(np.unique(x * J + own)) - len(np.unique(x)) for x in (labels, proposed) if x is not None]
+            if number[-1] > max(number[:-1], default=-1) and not self.find_unlike(start, proposed)[1]:
+                found.append(self.solve(proposed, start, bool(start.log_scale.any())))
+        return found
+
     def propose_and_solve(self, start: SiteEffects, scaled: bool) -> Fitted:
         """Effects given the labels that a fit of corrected values finds."""
         return self.solve(self.propose(start), start, scaled)
@@ -232,31 +245,35 @@ class Problem:
         return best
 
 
-def search(problem: Problem, labels: Index, briefly: bool) -> tuple[SiteEffects | None, bool]:
+def search(problem: Problem, labels: Index, slight: bool, together: bool) -> tuple[SiteEffects | None, bool]:
     """The best effects from all starts, if they are evident beside the fit without any, whose labels are given.
 
     Effects must show in what a site shares: those of sites that share too little even then are zero, and whether there
-    are such sites is returned. If `briefly`, one start must promise something before others are tried.
+    are such sites is returned. Where effects are `slight` at these labels, those that sites vote for must match more
+    values and be evident before others are tried; where sites hang `together`, those at these labels gain more than by
+    chance.
     """
-    stack, zero = problem.stack, np.zeros_like(problem.totals[0])
-    none = SiteEffects(zero, zero)
+    none = SiteEffects(*np.zeros_like(problem.totals))
+    found = [] if together else problem.vote(labels if slight else None)
+    if slight and not found:
+        return None, False
     without, _ = problem.judge(none, labels)
+    if slight and max(map(_value, found)) <= without.value + EVIDENT:
+        return None, False
+    found += (problem.solve(labels, none, scaled) for scaled in (False, True))
+    if together and max(map(_value, found)) <= without.value + BY_CHANCE:
+        return None, False
+    found += problem.vote() if together else []
+    best = max([without, *(problem.climb(one, without) for one in found)], key=_value)
 
     def try_start(best: Fitted, start: SiteEffects, scaled: bool) -> Fitted:
         return max(best, problem.climb(problem.propose_and_solve(start, scaled), without), key=_value)
 
-    best = without
-    for start in starts_by_votes(stack, problem.deviation):
-        best = try_start(best, start, bool(start.log_scale.any()))
-    if briefly and best.value <= without.value + EVIDENT:
-        return None, False
-    for scaled in (False, True):
-        best = max(best, problem.climb(problem.solve(labels, none, scaled), without), key=_value)
-    for start in starts_by_totals(stack, *problem.totals):
+    for start in starts_by_totals(problem.stack, *problem.totals):
         best = try_start(best, start, bool(start.log_scale.any()))
     if best.effects.any():
         best = try_start(best, best.effects, scaled=True)
-    unlike = problem.name_unlike(best)
+    unlike, _ = problem.find_unlike(best.effects, best.labels)
     if unlike:
         problem = replace(problem, unlike=unlike)
         best.effects.offset[list(unlike)], best.effects.log_scale[list(unlike)] = 0.0, 0.0
