@@ -12,7 +12,7 @@ from modelweld import BetaBernoulli, InputError, LocalModel
 from modelweld.core.beta_bernoulli import LOG_ALPHA_BOUNDS
 from modelweld.core.board import Board
 from modelweld.core.values import offsets_of
-from modelweld.families.capabilities import name_hyperparameters
+from modelweld.families.capabilities import name_hyperparameters, row_fields_of
 from modelweld.families.directions import Directions
 from modelweld.families.own.user_density import UserDensity
 from modelweld.fit.priors.spectrum import Spectrum
@@ -34,8 +34,8 @@ BOUNDS = {"delta": (0.0, 1.0), "alpha": tuple(np.exp(LOG_ALPHA_BOUNDS))}
 NATS = 1e-3
 """By how much the objective may rise."""
 
-NATS_APART = 1.0
-"""By how much where shards learn apart and the mean of what they learn is taken: .45 was seen."""
+NATS_APART = 0.5
+"""By how much where shards learn apart and the mean of what they learn is all there is: standard errors, .08 seen."""
 
 
 def board_of(fusion, families=None, prior=None, fragments=None):
@@ -138,7 +138,9 @@ def test_nor_in_shards_but_for_what_each_learns_alone(name):
     case = TABLE[name]
     sites = group_sites(case.sites(0))
     fused = fuse_shards(sites, case.family)
-    check(fused.to_fusion(), NATS_APART if fused.changing else NATS)
+    fusion = fused.to_fusion()
+    [family] = fusion.matching.families.values()
+    check(fusion, NATS_APART if fused.changing and not row_fields_of(family) else NATS)
 
 
 def test_nor_the_share_of_fragments():

@@ -28,7 +28,7 @@ import numpy as np
 
 from modelweld.core.algorithm1 import alternate
 from modelweld.core.beta_bernoulli import BetaBernoulli
-from modelweld.core.family import Conditional, Family, is_signless
+from modelweld.core.family import Conditional, Family, is_signless, with_fields
 from modelweld.core.match import MOST_SWEEPS, Auto, Effort
 from modelweld.core.matching import by_count, ranks
 from modelweld.core.prior import Fragments, Prior
@@ -259,11 +259,19 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
     )
 
 
+FIRST_STEP, LAST_STEP = 0.1, 0.005
+"""Of the logarithm of what rows depend on: what shards learn apart is a tenth off where each has few sites."""
+
+MOST_ENTRIES = 32
+"""Entries of a field that are moved one by one: all shards state their sums again some seven times for each."""
+
+
 def learn(engine: Engine, centre: Centre) -> None:
     """Learn whatever the matching teaches; never lowers the objective.
 
     Where rows depend on hyperparameters, sums that were made with one family say nothing of another. Then every shard
-    learns from its own values, as if it were alone, and states its sums again for the mean of what they say.
+    learns from its own values, as if it were alone, and states its sums again for the mean of what they say, and for
+    what lies about it.
     """
     centre.learn()
     if not centre.changing or getattr(centre.family, "learning", "") == "nothing":
@@ -272,9 +280,33 @@ def learn(engine: Engine, centre: Centre) -> None:
     taught: list[Family] = engine.ask_all(learn_here, family)
     own = [centre.own[s] for s in centre.turn]
     pooled = pool_families([taught[s] for s in centre.turn], [x.values for x in own], [len(x.counts) for x in own])
-    centre.restate(pooled, engine.ask_all(restate, pooled))
-    if centre.objective() < before:
+    if not try_family(engine, centre, pooled, before):
         centre.restate(family, rows)
+    climb_row_fields(engine, centre)
+
+
+def try_family(engine: Engine, centre: Centre, family: Family, before: float) -> bool:
+    """State all sums for this family, and learn the rest of it from them; whether that is above an objective."""
+    centre.restate(family, engine.ask_all(restate, family))
+    if row_fields_of(family):
+        centre.families = [family.update(centre.sums[0])]
+    return centre.objective() > before
+
+
+def climb_row_fields(engine: Engine, centre: Centre) -> None:
+    """Move what rows depend on, all entries of a field at once and each by itself, as long as the objective rises."""
+    for field in row_fields_of(centre.family):
+        size = np.size(getattr(centre.family, field))
+        for entry in [slice(None), *range(size if 1 < size <= MOST_ENTRIES else 0)]:
+            step = FIRST_STEP
+            while abs(step) > LAST_STEP:
+                before, family, rows = centre.objective(), centre.family, [x.rows for x in centre.own]
+                moved = np.array(getattr(family, field), dtype=np.float64, ndmin=1)
+                moved[entry] *= np.exp(step)
+                there = {field: moved if np.ndim(getattr(family, field)) else float(moved[0])}
+                if not try_family(engine, centre, with_fields(family, **there), before):
+                    centre.restate(family, rows)
+                    step /= -2
 
 
 def pool_families(families: Sequence[Family], values: Sequence[int], atoms: Sequence[int]) -> Family:
