@@ -25,7 +25,7 @@ def measure(
         rounds.setdefault(task.name.rsplit("/", 1)[1], []).append(task)
     results: dict[str, Result] = {}
     for number, (last, own) in enumerate(rounds.items(), 1):
-        results.update(shown(done(own, jobs), len(own)))
+        results.update((name, found) for name, (found, _) in shown(done(own, jobs), len(own)))
         if number % EVERY == 0 or number == len(rounds):
             print(_write(title, results, options, about, summary, int(last)))
 

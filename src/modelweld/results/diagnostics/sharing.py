@@ -13,7 +13,7 @@ from modelweld.core.family import Family
 from modelweld.core.values import Array, Index, Stack, blocks, canonical_order, group_of_values, offsets_of
 from modelweld.families.capabilities import embed_values
 from modelweld.fit.effects.corrections import SiteEffects
-from modelweld.results.diagnostics.pair_scan import Places, embed, place, scan_aligned, scan_pairs, untie
+from modelweld.results.diagnostics.pair_scan import Places, embed, place, scan_pairs, untie
 
 if TYPE_CHECKING:
     from modelweld.results.fit_result import FitResult
@@ -65,16 +65,14 @@ def judge_sharing(fit: FitResult, name: str, draws: int, seed: int) -> Sharing:
     places = place(_untie_as_sent(values, None if matching.effects is None else matching.effects.of(group[rows])))
     if places is None:
         return Sharing(np.nan, unknown, "all values coincide")
-    if matching.effects is not None:
-        if places.on_circle:
-            return Sharing(np.nan, unknown, "sites differ by offsets, and one feature does not tell these from sharing")
-        found = scan_aligned(places, offsets, draws, seed)
-    else:
-        found = scan_pairs(places, reach_of_sites(places, seen, offsets), offsets, draws, seed)
+    aligned = matching.effects is not None
+    if aligned and places.on_circle:
+        return Sharing(np.nan, unknown, "sites differ by offsets, and one feature does not tell these from sharing")
+    found = scan_pairs(places, reach_of_sites(places, seen, offsets), offsets, draws, seed, aligned=aligned)
     unknown[sites] = found.sites
     few = len(rows) < max(FEWEST_VALUES, FEWEST_OF_SITE * len(sites))
     why_not = f"{len(rows)} values of {len(sites)} sites are too few to tell sharing from chance" if few else ""
-    return Sharing(found.p_value, unknown, why_not, matching.effects is not None)
+    return Sharing(found.p_value, unknown, why_not, aligned)
 
 
 def _untie_as_sent(values: Array, effects: SiteEffects | None) -> Array:
