@@ -17,7 +17,6 @@ PRINTED = [
     ("verdicts/families.py", ["--smoke", "--out", "."], ["brier_drawn"]),
     ("hostile/fuzz.py", ["--number", "60", "--out", "record.json"], ["540 inputs, 0 faults"]),  # `make fuzz` has more
     ("hostile/megabyte.py", ["--limit", 10], ["28 files, 0 slow"]),  # seconds: what is quadratic takes minutes
-    ("units/run.py", ["--smoke"], ["| wine, random, mixture | 0 of 1 | 6 of 6 | 6 of 6 |"]),
     ("accidents/run.py", ["--smoke"], ["| clean |  | 1 of 1 | 0 of 1 |", "| X= of another site | 1 of 1 |"]),
     ("groups/run.py", ["--seeds", 1, "--parts", "kmeans", "NMF"], ["## kmeans, K unknown", "| co-association"]),
     ("families/lacking.py", ["--smoke"], ["30 % lacking", "(n = 2)"]),
