@@ -58,6 +58,7 @@ def test_graphs_of_files_are_known_layers_fed_by_earlier_ones():
         [layer("Input"), layer("Linear", 0, weight=[1.0])],
         [layer("Input"), layer("ReLU", 0, inplace=True)],
         [layer("Input"), layer("__import__", 0)],
+        [layer("Input"), layer("AdaptiveAvgPool2d", 0, output_size=[10**6, 10**6]), layer("Linear", 1)],
         [layer("Input"), layer("Linear", 0), layer("Add", 1)],
         [layer("Input"), "Linear"],
     ):
@@ -89,6 +90,7 @@ def test_what_is_no_such_network_is_refused_in_a_file(rng):
             "'graph'.*makes no sense",
         ),
         (model.with_(facts={}), "states 'graph'"),
+        (model.with_(facts={**model.facts, "shape": [1, 10**9, 10**9]}), "'shape'.*makes no sense"),
         (
             LocalModel(
                 {"W1": np.ones((2, 3))}, {"W1": ("h0", None)}, kind="deep-network", facts={"graph": SMALL, "labels": {}}

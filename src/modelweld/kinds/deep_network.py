@@ -15,7 +15,7 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.distillation import distil
 from modelweld.kinds.fused_parts import keep_arrays
 from modelweld.kinds.kind import Kind
-from modelweld.kinds.layer_graph import CONVOLUTIONS, Graph, is_graph, name_sets
+from modelweld.kinds.layer_graph import CONVOLUTIONS, Graph, is_graph, is_shape, name_sets
 from modelweld.kinds.layout import Layout, mapping
 from modelweld.kinds.network import NO_COUNTS, Network
 from modelweld.kinds.network_channels import Width, average, axes_of
@@ -42,7 +42,7 @@ class DeepNetwork(Network):
     def layout(self, model: LocalModel) -> Layout:
         """What its graph says its arrays are."""
         graph = model.facts.get("graph")
-        facts = {"graph": is_graph, "labels": mapping}
+        facts = {"graph": is_graph, "labels": mapping, "shape": is_shape}
         if not is_graph(graph):
             return Layout(sets=tuple(model.sizes), arrays={}, needed=(), facts=facts)
         graph = cast(Graph, graph)

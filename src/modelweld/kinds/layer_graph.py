@@ -16,6 +16,8 @@ are put into, all must follow.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
+from typing import cast
 
 Layer = Mapping[str, object]
 Graph = Sequence[Layer]
@@ -55,6 +57,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     **ENDS,
 }
 """What a graph may hold, and the options of each, which are those of PyTorch's module of that name."""
+
+LARGEST_OPTION, LARGEST_INPUT = 4096, 10**7
+"""Of a file: sizes of kernels and pools, and numbers of one input, of which thousands are drawn."""
 
 MOST_LAYERS = 2000
 """Of a graph in a file: what is longer was not made by a network that anybody trains here."""
@@ -100,10 +105,26 @@ def is_graph(fact: object) -> bool:
 
 
 def _is_option(value: object) -> bool:
-    """A word, number or truth value, or a short list of numbers."""
+    """A word, number or truth value, or a short list of numbers, none of them huge."""
     if isinstance(value, list):
-        return len(value) <= 2 and all(type(part) is int for part in value)
-    return isinstance(value, (str, int, float)) or value is None
+        return len(value) <= 2 and all(type(part) is int and abs(part) <= LARGEST_OPTION for part in value)
+    if isinstance(value, (int, float)):
+        return abs(value) <= LARGEST_OPTION
+    return isinstance(value, str) or value is None
+
+
+def is_shape(fact: object) -> bool:
+    """Whether a fact is the shape of one input: channels and places, or features; or is not said.
+
+    Examples
+    --------
+    >>> is_shape([1, 28, 28]), is_shape(None), is_shape([1, 0]), is_shape([10**9, 10**9])
+    (True, True, False, False)
+    """
+    if fact is None:
+        return True
+    listed = isinstance(fact, list) and 1 <= len(fact) <= 3 and all(type(n) is int and n > 0 for n in fact)
+    return listed and prod(cast("list[int]", fact)) <= LARGEST_INPUT
 
 
 def is_depthwise(one: Layer) -> bool:
