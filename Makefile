@@ -111,6 +111,7 @@ bench: $(VENV)/.dev $(VENV)/.hmm   ## speed against the textbook version, side b
 	$(BIN)/python benchmarks/bare.py
 	$(BIN)/python benchmarks/jobs.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/scale.py half
 	$(BIN)/python benchmarks/scale.py million

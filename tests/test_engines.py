@@ -19,6 +19,7 @@ from modelweld.fit.engines.compiled.settle import find_bounds
 from modelweld.fit.engines.compiled.settle import settle_groups as is_settled
 from modelweld.fit.search.dissolution import dissolve
 from modelweld.fit.search.moves import Pairs, merge, merge_and_split
+from modelweld.inputs.stacks import stack_arrays
 from oracles import assignment_score
 
 DRAWS = {
@@ -239,6 +240,11 @@ def test_compiled_assignments_are_optimal(search, L, K, seed, charged):
         assert (choice == NEW).sum() <= max(most_new, L - K)
         best = best_assignment(scores, surcharge, most_new)
         assert assignment_score(scores, choice, surcharge) == pytest.approx(assignment_score(scores, best, surcharge))
+
+
+def test_all_orders_in_memory_are_compiled_once():
+    sites = [np.asfortranarray(np.random.default_rng(j).normal(0, 1, (5, 3))) for j in range(4)]
+    assert stack_arrays(sites).values.flags.c_contiguous
 
 
 def test_compiled_is_refused_where_it_cannot_serve():

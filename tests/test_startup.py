@@ -30,6 +30,17 @@ def test_help_loads_no_numpy():
     assert after("fuse", "--help") == "[]"
 
 
+def test_a_small_job_loads_neither_a_compiler_nor_other_libraries():
+    code = """
+import sys, numpy as np, modelweld
+rng = np.random.default_rng(0)
+modelweld.fuse([np.arange(12.0).reshape(6, 2) * 9 + rng.normal(0, 1, (6, 2)) for _ in range(4)])
+print([name for name in ("numba", "sklearn", "scipy.stats", "pandas", "matplotlib", "torch") if name in sys.modules])
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["[]"]
+
+
 def test_every_public_name_is_found_and_is_not_a_module():
     for name in modelweld.__all__:
         assert not isinstance(getattr(modelweld, name), type(sys)), name

@@ -22,7 +22,7 @@ def stack_arrays(given: Sequence[Any]) -> Stack:
         arrays = _reshape(arrays)
     if arrays[0].shape[1] == 0 or not any(len(a) for a in arrays):
         raise InputError("there is nothing to fuse: no site sent a local parameter.")
-    return Stack(np.concatenate(arrays), offsets_of([len(a) for a in arrays]))
+    return Stack(np.ascontiguousarray(np.concatenate(arrays)), offsets_of([len(a) for a in arrays]))
 
 
 def _reshape(arrays: list[Array]) -> list[Array]:

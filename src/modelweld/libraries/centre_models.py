@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import sklearn
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Index
@@ -52,6 +51,8 @@ def read_kmeans(
 
 def write_kmeans(local: LocalModel, like: str) -> Any:
     """A KMeans or MiniBatchKMeans with these centres."""
+    import sklearn.cluster
+
     centres = np.ascontiguousarray(local.arrays["means"])
     model = getattr(sklearn.cluster, like)(len(centres), n_init=1)
     model.cluster_centers_ = centres
@@ -81,7 +82,9 @@ def read_bayes(model: Any, *, features: Sequence[str] | None = None) -> LocalMod
 
 def write_bayes(local: LocalModel, like: str) -> Any:
     """A GaussianNB over all classes that any site knows."""
-    model = sklearn.naive_bayes.GaussianNB()
+    from sklearn.naive_bayes import GaussianNB
+
+    model = GaussianNB()
     model.theta_, model.var_, model.class_count_ = (
         np.array(local.arrays[name]) for name in ("means", "variances", "counts")
     )
