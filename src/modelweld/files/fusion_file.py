@@ -97,8 +97,7 @@ def from_fields(
         for name, value in entry["fields"].items()
     }
     for field in fields(cls):
-        kind, _, otherwise = str(field.type).partition(" | ")
-        value = given.get(field.name)
+        (kind, _, otherwise), value = str(field.type).partition(" | "), given.get(field.name)
         if field.name in given and not (isinstance(value, HELD.get(kind, object)) or (value is None and otherwise)):
             raise InputError(
                 f"{field.name!r} of its {entry['class']} is {str(value)[:40]!r}, which it cannot be. {AGAIN}"
