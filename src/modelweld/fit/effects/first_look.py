@@ -81,8 +81,7 @@ def is_slight(board: Board) -> bool:
     """Whether offsets and scales gain little, given labels."""
     [stack], [family] = board.stacks, board.families
     J, D = len(board.sizes), stack.values.shape[1]
-    spread = np.zeros(D) + family.hyperparameters[2]  # type: ignore[attr-defined]
-    zero = np.zeros((J, D))
+    zero, spread = np.zeros((J, D)), np.zeros(D) + family.hyperparameters[2]  # type: ignore[attr-defined]
     with np.errstate(all="ignore"):
         gains = Slopes(board, SiteEffects(zero, zero), spread, allow(stack)).gains(np.zeros((D, 2 * J))).max(0)
     return bool(np.maximum(gains, 0.0).sum() < SLIGHT)

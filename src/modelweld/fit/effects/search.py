@@ -250,8 +250,8 @@ def search(problem: Problem, labels: Index, slight: bool, together: bool) -> tup
 
     Effects must show in what a site shares: those of sites that share too little even then are zero, and whether there
     are such sites is returned. Where effects are `slight` at these labels, those that sites vote for must match more
-    values and be evident before others are tried; where sites hang `together`, those at these labels gain more than by
-    chance.
+    values and be evident before others are tried; where sites hang `together`, those at these labels must gain more
+    than by chance, and they or those voted for be evident.
     """
     none = SiteEffects(*np.zeros_like(problem.totals))
     found = [] if together else problem.vote(labels if slight else None)
@@ -261,9 +261,10 @@ def search(problem: Problem, labels: Index, slight: bool, together: bool) -> tup
     if slight and max(map(_value, found)) <= without.value + EVIDENT:
         return None, False
     found += (problem.solve(labels, none, scaled) for scaled in (False, True))
-    if together and max(map(_value, found)) <= without.value + BY_CHANCE:
+    if together and max(map(_value, found)) > without.value + BY_CHANCE:
+        found += problem.vote()
+    if together and max(map(_value, found)) <= without.value + EVIDENT:
         return None, False
-    found += problem.vote() if together else []
     best = max([without, *(problem.climb(one, without) for one in found)], key=_value)
 
     def try_start(best: Fitted, start: SiteEffects, scaled: bool) -> Fitted:
