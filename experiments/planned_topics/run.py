@@ -62,32 +62,38 @@ def of_silos(held: Sequence[Any], everything: Any, halves: Any, table: coherence
         warnings.simplefilter("ignore")
         models = [fitted(x, silos.LOCAL_TOPICS) for x in held]
         model = fuse(models).model()
-    counts = [np.asarray(m.components_) for m in models]
+    ours, counts = words_of(model), [words_of(m) for m in models]
     rows, roots = np.vstack(counts), [np.sqrt(c / c.sum(1, keepdims=True)) for c in counts]
-    K = len(model.components_)
+    K, prior = len(ours), float(models[0].topic_word_prior_)
     told = np.concatenate(kmeans_matching(roots, K, seed=seed).labels)
     topics: dict[str, np.ndarray] = {
-        OURS: model.components_,
+        OURS: ours,
         "k-means told K": added(rows, told),
         "merged one by one, told K": added(rows, merged_to(counts, K)),
         "merged one by one, .7": added(rows, merged(counts)),
         "stacking": rows,
-        "pooled LDA told K": fitted(everything, K).components_,
+        "pooled LDA told K": words_of(fitted(everything, K)),
     }
     found = {}
     for name, values in topics.items():
         measured = coherence.coherence(coherence.top_words(np.asarray(values), TOP), table)
         found[name] = {
             "K": len(values),
-            "perplexity": silos.perplexity(np.asarray(values), halves),
+            "perplexity": silos.perplexity(values + prior, halves),
             **{m: float(measured[m].mean()) for m in ("npmi", "uci")},
         }
     found["one silo"] = {
         "K": silos.LOCAL_TOPICS,
-        "perplexity": float(np.mean([silos.perplexity(c, halves) for c in counts])),
+        "perplexity": float(np.mean([silos.perplexity(c + prior, halves) for c in counts])),
         **{m: found["stacking"][m] for m in ("npmi", "uci")},
     }
     return {"methods": found}
+
+
+def words_of(model: LatentDirichletAllocation) -> np.ndarray:
+    """Expected words of the topics that have any, without the prior's pseudo-counts: for all methods alike."""
+    words = np.maximum(model.components_ - model.topic_word_prior_, 0.0)
+    return np.asarray(words[words.sum(1) >= 1])
 
 
 def documents_table(documents: Any) -> coherence.Table:

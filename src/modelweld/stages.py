@@ -68,8 +68,9 @@ def choose(job: Job) -> Job:
     kind, plan = job.kind, job.plan
     if job.families is None:
         sites = kind.weigh(job.sites)
-        once = plan.splits == "auto" and kind.holds_atoms_once(sites)
-        plan = replace(plan, splits=False if once else plan.splits)
+        if plan.splits == "auto":
+            splits = (kind.splits and not _has_times(job)) or plan.splits
+            plan = replace(plan, splits=False if kind.holds_atoms_once(sites) else splits)
         job = replace(job, sites=sites, families=kind.families(sites))
     if plan.outliers == "auto":
         plan = replace(plan, outliers=kind.has_outliers)

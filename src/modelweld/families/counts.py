@@ -157,6 +157,9 @@ class Counts(Moves, Observed):
         were seen sum to one: they are then probabilities. (A value that sums to one and is not whole always is.)
     least : float
         Set by `starts`: `between` does not fall below.
+    typical : float
+        If not zero, every observation is worth as much as one of so many: copies of a large topic differ less than
+        those of a small one, by 1 + typical / between times what is chance. Zero: by the same, however many there are.
 
     Notes
     -----
@@ -195,6 +198,7 @@ class Counts(Moves, Observed):
     learning: Literal["likelihood", "nothing"] = "likelihood"
     counted: bool | None = None
     least: float = WORTH[0]
+    typical: float = 0.0
 
     def __post_init__(self) -> None:
         check_choice(self, "learning")
@@ -219,7 +223,7 @@ class Counts(Moves, Observed):
         D = stack.values.shape[1]
         check_sizes(self, ("base",), D)
         counted = simplex.are_counted(stack.values, stack.weight) if self.counted is None else self.counted
-        given = simplex.Compositions.of_stack(stack, counted)
+        given = simplex.Compositions.of_stack(stack, counted, self.typical)
         if self.exact and np.isinf(given.n).any():
             raise InputError(
                 "Counts: between=inf needs counts, but some rows are probabilities (they sum to one); send the number "
@@ -243,7 +247,7 @@ class Counts(Moves, Observed):
         """[n p, n, h], (L, D + 2); with vocabularies that differ [n p, n, h, E, U, n A_V], (L, 2 D + 4)."""
         if variance is not None:
             self.refuse_variance("observations")
-        given = simplex.Compositions.of(values, weight, self.counted)
+        given = simplex.Compositions.of(values, weight, self.counted, self.typical)
         n = given.effective_size(require(self.between))
         h = given.coefficient() if self.exact else given.carrier(require(self.between)) + given.measure
         plain = [n[:, None] * given.p, n[:, None], h[:, None]]
@@ -304,13 +308,10 @@ class Counts(Moves, Observed):
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """As `update`, and `between`; where vocabularies differ `base` is learned from the values, too."""
-        if (
-            self.learning == "nothing"
-            or self.tells(labels)
-            or simplex.Compositions.of_stack(stack, self.counted).seen is None
-        ):
+        given = self._given(stack)
+        if self.learning == "nothing" or self.tells(labels) or given.seen is None:
             return super().learn(stack, labels, sums)
-        matched = simplex.MatchedCompositions(simplex.Compositions.of_stack(stack, self.counted), labels)
+        matched = simplex.MatchedCompositions(given, labels)
         return self.climb_on(matched.likelihood_of_atoms(require(self.between)), sums, between=False)
 
     def of_atoms(self, sums: Array) -> LogLikelihood:
@@ -320,7 +321,9 @@ class Counts(Moves, Observed):
 
     def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
         """Of those and of the logarithm of `between`."""
-        return simplex.MatchedCompositions(simplex.Compositions.of_stack(stack, self.counted), labels).log_likelihood
+        return simplex.MatchedCompositions(
+            simplex.Compositions.of_stack(stack, self.counted, self.typical), labels
+        ).log_likelihood
 
     def search(self, sums: Array, between: bool) -> Search:
         """Between the bounds; in units in which curvatures are about one."""
@@ -351,6 +354,10 @@ class Counts(Moves, Observed):
         start = replace(self, base=np.clip(mean * D, *PSEUDO_COUNTS), learning="likelihood")
         found = start.update(np.column_stack([n[:, None] * p, n, np.zeros(len(n))])) if len(p) else start
         return replace(found, learning=self.learning)
+
+    def _given(self, stack: Stack) -> simplex.Compositions:
+        """Values as compositions."""
+        return simplex.Compositions.of_stack(stack, self.counted, self.typical)
 
     def _sums(self, rows: Array) -> simplex.Sums:
         """The parts of rows of differing vocabularies."""

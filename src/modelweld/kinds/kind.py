@@ -42,6 +42,8 @@ class Kind:
     stands_for_points : bool
         Whether every member of a set describes some of the site's points, so that their number should be known before
         the model leaves the site.
+    splits : bool
+        Whether sites may hold an atom in fragments though they send no standard errors to tell.
     counted : str
         What the array `counts`, where there is one, has numbers of.
     shown : tuple of str or None
@@ -61,6 +63,7 @@ class Kind:
     has_outliers: ClassVar[bool] = True
     marginal: ClassVar[bool] = True
     stands_for_points: ClassVar[bool] = True
+    splits: ClassVar[bool] = False
     counted: ClassVar[str] = "points"
     shown: ClassVar[tuple[str, ...] | None] = None
 

@@ -126,6 +126,7 @@ class Topics(Kind):
     counted = "words"
     shown = ()
     stands_for_points = False
+    splits = True
 
     def layout(self, model: LocalModel) -> Layout:
         """What a topic model must look like."""
@@ -143,8 +144,10 @@ class Topics(Kind):
         return [with_smoothed(model) for model in models]
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
-        """Matched by smoothed words."""
-        return {"smoothed": Counts()}
+        """Matched by smoothed words: the more of them, the less do copies of a topic differ."""
+        words = np.concatenate([np.asarray(model.arrays["counts"]) for model in models])
+        counted = all(model.facts["counted"] for model in models) and (words > EMPTY).any()
+        return {"smoothed": Counts(typical=float(words[words > EMPTY].mean()) if counted else 0.0)}
 
     def fuse(self, fusion: FitResult, how: str) -> LocalModel:
         """One topic per atom, over all words that any site has.

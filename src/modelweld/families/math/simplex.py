@@ -63,7 +63,8 @@ class Compositions:
 
     `p` (L, D) are probabilities (zeros for values that were not seen), `n` (L,) the observations behind each (infinite
     where not known, zero where not seen), `seen` (L, D) which words a site knows, None if all; `once` (L,) counts words
-    seen exactly once, `positive` are the positive entries of `p` row by row, those of row i from `first[i]` on.
+    seen exactly once, `positive` are the positive entries of `p` row by row, those of row i from `first[i]` on. With
+    `typical` observations, every one of them is worth as much as one of so many (`Counts.typical`).
     """
 
     p: Array
@@ -72,9 +73,10 @@ class Compositions:
     once: Array
     positive: Array
     first: Index
+    typical: float = 0.0
 
     @staticmethod
-    def of(values: Array, weight: Array | None, counted: bool | None = None) -> Compositions:
+    def of(values: Array, weight: Array | None, counted: bool | None = None, typical: float = 0.0) -> Compositions:
         """Counts are values x weight; which values are probabilities of unknown count, see `are_counted`."""
         x = values if weight is None else values * weight
         n = x.sum(1)
@@ -95,19 +97,24 @@ class Compositions:
         once[whole] = (x[whole] == 1).sum(1)
         there = p > ZERO
         first = np.concatenate([[0], np.cumsum(there.sum(1))]).astype(np.int64)
-        return Compositions(p, np.where(unknown, np.inf, n), seen, once, p.ravel() if there.all() else p[there], first)
+        n, positive = np.where(unknown, np.inf, n), p.ravel() if there.all() else p[there]
+        return Compositions(p, n, seen, once, positive, first, typical)
 
     @staticmethod
-    def of_stack(stack: Stack, counted: bool | None) -> Compositions:
+    def of_stack(stack: Stack, counted: bool | None, typical: float = 0.0) -> Compositions:
         """The same, kept as long as the stack is: learning asks for them after every sweep."""
         kept = _KEPT.setdefault(stack, {})
-        if counted not in kept:
-            kept[counted] = Compositions.of(stack.values, stack.weight, counted)
-        return kept[counted]
+        if (counted, typical) not in kept:
+            kept[counted, typical] = Compositions.of(stack.values, stack.weight, counted, typical)
+        return kept[counted, typical]
 
     def effective_size(self, between: float) -> Array:
         """Observations each value is worth (L,)."""
-        return effective_count(self.n, between)
+        return self.n / (1 + self.typical / between) if self.typical else effective_count(self.n, between)
+
+    def slopes(self, n: Array, between: float) -> Array:
+        """Of what values are worth, n, by the logarithm of `between` (L,)."""
+        return n * (effective_count(np.array(self.typical), between) if self.typical else n) / between
 
     def carrier(self, between: float) -> Array:
         """What does not depend on the atom, in the log density of values (L,).
@@ -121,7 +128,7 @@ class Compositions:
         """Sum of the carriers and its slope by the logarithm of `between`, quickly: the slow part is interpolated."""
         n = self.effective_size(between)
         value, slope = self._total_freedom(float(np.log(between)))
-        return value + float(n @ self._tilt), slope + float((n * n) @ self._tilt) / between
+        return value + float(n @ self._tilt), slope + float(self.slopes(n, between) @ self._tilt)
 
     @property
     def measure(self) -> Array:
@@ -131,10 +138,8 @@ class Compositions:
 
     def coefficient(self) -> Array:
         """Log multinomial coefficients (L,), for values whose counts are exact."""
-        return np.asarray(
-            scipy.special.gammaln(self.n + 1)
-            - self._add_terms(lambda p, n: (scipy.special.gammaln(n * p + 1),), self.n)[0]
-        )
+        of_words = self._add_terms(lambda p, n: (scipy.special.gammaln(n * p + 1),), self.n)[0]
+        return np.asarray(scipy.special.gammaln(self.n + 1) - of_words)
 
     @cached_property
     def _logs(self) -> Array:
@@ -164,7 +169,8 @@ class Compositions:
         def exactly(x: float) -> tuple[float, float]:
             n = self.effective_size(float(np.exp(x)))
             value, slope = self._freedoms(n) * (n > 0)
-            return float(value.sum()), float(slope @ n) / float(np.exp(x))
+            by_log = self.slopes(n, float(np.exp(x))) / np.where(n > 0, n, 1.0)
+            return float(value.sum()), float(slope @ by_log)
 
         return Interpolated(exactly, NODES_APART)
 
@@ -210,7 +216,7 @@ def _sum_to_one(n: Array, weight: Array | None) -> np.ndarray[tuple[int], np.dty
     return found
 
 
-_KEPT: WeakKeyDictionary[Stack, dict[bool | None, Compositions]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Stack, dict[tuple[bool | None, float], Compositions]] = WeakKeyDictionary()
 
 
 COMPILED_FROM = 200_000
@@ -340,31 +346,32 @@ class MatchedCompositions:
         """Probabilities times n, by atom (K, D)."""
         return self.by_atom(self.compositions.p, n) if self.together is None else self.together * n[0]
 
-    def evidence(self, a: Array, n: Array) -> tuple[float, Array, float]:
-        """Log evidence without carriers of values worth n; slopes by a, and by log `between` times `between`."""
+    def evidence(self, a: Array, between: float) -> tuple[float, Array, float]:
+        """Log evidence without carriers; slopes by a, and by the logarithm of `between`."""
+        n = self.compositions.effective_size(between)
+        by_log = self.compositions.slopes(n, between)
         if self.compositions.seen is not None:
-            return self._of_vocabularies(self.compositions.seen, a, n)
+            return self._of_vocabularies(self.compositions.seen, a, n, by_log)
         value, by_a, by_s, by_N = over_atoms(a, self.add_weighted(n), self.by_atom(n))
-        return value, by_a, float((by_s * self.add_weighted(n * n)).sum() + (by_N * self.by_atom(n * n)).sum())
+        return value, by_a, float((by_s * self.add_weighted(by_log)).sum() + (by_N * self.by_atom(by_log)).sum())
 
     def log_likelihood(self, x: Array) -> tuple[float, Array]:
         """And its gradient, at logarithms of a and of `between`, last."""
         a, between = np.exp(x[:-1]), float(np.exp(x[-1]))
-        value, by_a, by_n = self.evidence(a, self.compositions.effective_size(between))
+        value, by_a, by_log = self.evidence(a, between)
         carrier, slope = self.compositions.total_carrier(between)
-        return value + carrier, np.append(a * by_a, by_n / between + slope)
+        return value + carrier, np.append(a * by_a, by_log + slope)
 
     def likelihood_of_atoms(self, between: float) -> LogLikelihood:
         """Of logarithms of a alone."""
-        n = self.compositions.effective_size(between)
-        return of_logarithms(lambda a: self.evidence(a, n)[:2])
+        return of_logarithms(lambda a: self.evidence(a, between)[:2])
 
-    def _of_vocabularies(self, seen: Array, a: Array, n: Array) -> tuple[float, Array, float]:
+    def _of_vocabularies(self, seen: Array, a: Array, n: Array, by_log: Array) -> tuple[float, Array, float]:
         of = vocabulary_statistics(self.compositions.p, seen, n, a)
         atoms = Sums(*(self.by_atom(part) for part in of))
         value = float(log_evidence_of_vocabularies(atoms, a).sum())
         by_a, by_row = vocabulary_slopes(self.compositions.p, seen, n, a, self.labels, atoms)
-        return value, by_a, float((by_row * n * n).sum())
+        return value, by_a, float((by_row * by_log).sum())
 
 
 def over_atoms(a: Array, S: Array, N: Array) -> tuple[float, Array, Array, Array]:
