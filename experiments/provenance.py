@@ -36,7 +36,7 @@ SAID = ("seeds", "seed", "first_seed", "draws", "cases", "catalogue", "quick", "
 BEFORE = "recorded before hashes of code were kept"
 RECORDED_BEFORE = (
     "directions families groups hmm_scale hostile mixtures mocap networks "
-    "planned_topics right simulated temperatures time topics units verdicts"
+    "planned_topics right simulated temperatures time topics verdicts"
 )
 EXEMPT = {
     "experiments/accidents": "tests/test_accidents.py asks today's code for what is named and what is not",
