@@ -1,6 +1,6 @@
 """The filter before the fit: honest sets lose nothing, gross sites go, and neither order nor units matter."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelweld.core.values import Stack, offsets_of
-from modelweld.families import Gaussian
-from modelweld.fit.screening import distances, duplicates, outliers
+from modelweld.fit.screening import outliers
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, measure_distances
 from modelweld.fit.screening.screens import FEWEST_OF_OVERSIZED, OVERSIZED, find_oversized
-from modelweld.fit.static_matcher import values_of
 from modelweld.inputs.stacks import stack_arrays
 from shared.simulate import SETS, sparse
 
@@ -261,25 +259,3 @@ def test_a_oversized_is_thirty_times_the_typical_site_and_two_hundred(times, typ
 def test_half_of_the_sites_are_no_oversized():
     assert find_oversized(np.array([7] * 4 + [1000] * 4)).tolist() == []
     assert find_oversized(np.array([7, 7, 1000])).tolist() == []
-
-
-@pytest.mark.parametrize("constant", [False, True])
-def test_large_jobs_are_screened_alike(constant, monkeypatch):
-    """Compiled sums over sites, some of which are empty, say what numpy's do; a column may say nothing."""
-    rng = np.random.default_rng(0)
-    sites = [rng.normal(5, 2, (n, 3)) for n in (4, 0, 7, 1, 9, 30, 0)]
-    sites[2][1], sites[-2][:, 2] = 1e4, 5.0
-    if constant:
-        sites = [np.hstack([v, np.full((len(v), 1), 7.0)]) for v in sites]
-    stack, measured = stack_arrays(sites), []
-    for large in (False, True):
-        monkeypatch.setattr(distances, "is_large", lambda stack, large=large: large)
-        one = distances.Distances.of(stack, 1e-9)
-        measured.append((one.centre, one.scale, one.distance, one.limits))
-        means, means_about = distances.means_by_site(stack)
-        measured[-1] += (means, means_about(means.mean(0)))
-        assert found([stack]).values.keys() == {2}
-    for one, other in zip(*measured, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
-    values = replace(values_of({"values": (stack, Gaussian())}, list("abcdefg"), None), numbers=np.arange(51))
-    assert duplicates.number_likely(values).tolist() == list(range(51))

@@ -1,6 +1,6 @@
 """How loops are compiled by numba: one place for the settings, for where the machine code is kept, and for saying so.
 
-Compiling takes half a minute, once per machine. Numba keeps the code beside the sources, or in the user's cache. Where
+Compiling takes ten seconds, once per machine. Numba keeps the code beside the sources, or in the user's cache. Where
 neither may be written (read-only installs, containers, another user's environment) it gives up with an error; here the
 code goes into a temporary directory of the user's own instead, and if there is none either, each process compiles
 again.

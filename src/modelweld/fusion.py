@@ -234,7 +234,7 @@ class Fusion(ByMatchings):
         >>> atoms = rng.normal(0, 10, (4, 3))
         >>> sites = [atoms[held] + rng.normal(0, 0.1, (len(held), 3)) for held in ([0, 1], [1, 2, 3], [3, 0])]
         >>> [site.round(2).tolist() for site in modelweld.fuse(sites).confidence()]
-        [[1.0, 1.0], [1.0, 0.91, 1.0], [1.0, 1.0]]
+        [[1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0]]
         """
         return self.posterior.confidence(set_name, how, progress=progress)
 

@@ -19,7 +19,7 @@ Listener = Callable[[str, int, int | None], object]
 Progress = bool | Listener | None
 """What `progress=` takes everywhere: a listener; True for a bar on standard error if someone watches; or nothing."""
 
-COMPILING = "compiling, once on this machine: up to half a minute"
+COMPILING = "compiling, once on this machine: about ten seconds"
 """What is reported while loops are compiled, the one step that a first call has and later ones have not."""
 
 Thing = TypeVar("Thing")

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
-import scipy
 
 from modelweld.core.values import Array, Flags
 from modelweld.fit.effects.corrections import SiteEffects
-from modelweld.fit.effects.slopes import Slopes
+from modelweld.fit.effects.slopes import Slopes, log_odds
 
 MOST_ROUNDS = 12
 """Of effects and which of them are not zero, in turn."""
@@ -47,7 +46,7 @@ class Design(Slopes):
         value -= 0.5 * self.of_widths * ((self.widths - at.log_scale.T) ** 2).sum()
         for kind in (on[:, : self.J], on[:, self.J :]):
             number = min(int(kind.sum()), kind.size // 2)  # effects are never taken for the rule
-            value += scipy.special.betaln(number + 1, kind.size - number + 1) + np.log(kind.size + 1)
+            value += log_odds(number, kind.size)
         return float(value)
 
     def proposals(self, at: SiteEffects, scaled: bool) -> Iterator[Array]:

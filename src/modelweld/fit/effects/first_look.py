@@ -19,12 +19,21 @@ from modelweld.core.values import Index, Stack, group_of_values, offsets_of
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.search import search_effects
-from modelweld.fit.effects.slopes import FEWEST_SCALED, FEWEST_SHIFTED, Slopes, allow, count_shared, is_spread_out
+from modelweld.fit.effects.slopes import (
+    FEWEST_SCALED,
+    FEWEST_SHIFTED,
+    Slopes,
+    allow,
+    count_shared,
+    is_spread_out,
+    log_odds,
+)
 from modelweld.fit.screening.screens import find_oversized
 from modelweld.fit.screening.totals import Totals, find_units, name_standardised, total_stack
 
-SLIGHT = 4.0
-"""Nats beyond their prices that all effects gain together, given labels, below which there is nothing to solve for."""
+SLIGHT, DEVIATIONS = 4.0, 3.0
+"""Nats beyond their prices that all effects gain together, given labels, or deviations above what chance gives, below
+which there is nothing to solve for."""
 
 MOST_SITES, MOST_NUMBERS = 256, 1_000_000
 """Sites, and values times features, up to which effects are looked for: there is an equation for each site."""
@@ -78,13 +87,17 @@ def choose_rows(stack: Stack, matching: Matching) -> list[Index]:
 
 
 def is_slight(board: Board) -> bool:
-    """Whether offsets and scales gain little, given labels."""
+    """Whether offsets and scales gain little, given labels: together, or neither some nor all more than by chance."""
     [stack], [family] = board.stacks, board.families
     J, D = len(board.sizes), stack.values.shape[1]
     zero, spread = np.zeros((J, D)), np.zeros(D) + family.hyperparameters[2]  # type: ignore[attr-defined]
+    e, number = np.zeros((D, 2 * J)), np.arange(1, J * D // 2 + 1)
     with np.errstate(all="ignore"):
-        gains = Slopes(board, SiteEffects(zero, zero), spread, allow(stack)).gains(np.zeros((D, 2 * J))).max(0)
-    return bool(np.maximum(gains, 0.0).sum() < SLIGHT)
+        slopes = Slopes(board, SiteEffects(zero, zero), spread, allow(stack))
+        gains = np.sort(np.maximum(slopes.gains(e).max(0), 0.0), axis=None)[::-1]
+        best = (gains.cumsum()[: len(number)] + log_odds(number, J * D)).max(initial=0.0)
+        mean, deviation = slopes.gain_by_chance(e)
+    return bool(gains.sum() < SLIGHT or (best < SLIGHT and gains.sum() < mean + DEVIATIONS * deviation))
 
 
 def all_share(board: Board) -> bool:

@@ -56,7 +56,7 @@ SMALLEST_RISE = 1e-3
 """Nats below which a round is the last."""
 
 BY_CHANCE = 1.0
-"""Nats that effects gain by chance at labels of sites that share most values: more in 4 of 410 clean draws."""
+"""Nats that effects gain by chance at labels of sites that share most values; few clean draws gain more."""
 
 
 def search_effects(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 
 from modelweld.core.board import Board
 from modelweld.core.family import sum_by_atom
@@ -44,6 +45,11 @@ def allow(stack: Stack, unlike: Sequence[int] = ()) -> Flags:
 def count_shared(board: Board) -> Index:
     """Number of each site's values that others share (J,)."""
     return np.bincount(board.group[board.counts[board.labels] > 1], minlength=len(board.sizes))
+
+
+def log_odds(number: Index | int, among: int) -> Array:
+    """Log probability that just these of so many effects are not zero, beside that of none: Beta-binomial."""
+    return np.asarray(scipy.special.betaln(number + 1, among - number + 1) + np.log(among + 1))
 
 
 class Slopes:
@@ -105,3 +111,12 @@ class Slopes:
         one, determinant = 0.5 * r**2 / h - price, h[:, :J] * h[:, J:] - self.cross**2
         both = 0.5 * (h[:, J:] * r[:, :J] ** 2 - 2 * self.cross * r[:, :J] * r[:, J:] + h[:, :J] * r[:, J:] ** 2)
         return np.stack([one[:, :J], one[:, J:], both / determinant - price[:, :J] - price[:, J:]])
+
+    def gain_by_chance(self, e: Array) -> tuple[float, float]:
+        """Mean and deviation of the sum of all gains above zero where there are no effects, and slopes are normal."""
+        size = (self.slab(e) * self.curvature)[self.allowed]
+        share, price = size / (1 + size) / 2, self.price(e)[self.allowed]
+        tail, first, second = (scipy.special.gammaincc(n / 2, price / share / 2) for n in (1, 3, 5))  # of chi-squares
+        mean = share * first - price * tail
+        square = 3 * share**2 * second - 2 * share * price * first + price**2 * tail
+        return float(mean.sum()), float(np.sqrt((square - mean**2).sum()))

@@ -190,17 +190,16 @@ class Inference:
         Parameters
         ----------
         draws : int
-            Matchings kept per chain: every fifth sweep of compiled chains, else every sweep.
+            Matchings kept per chain: every fourth sweep of compiled chains, else every sweep.
         chains : int
-            The first, third, ... start from this fusion's matching; the second, sixth, ... with every value alone;
-            the fourth, eighth, ... with the values of half of the groups alone.
+            The first, third, ... start from this fusion's matching, the others with every value alone. Compiled ones
+            that disagree are run again, twice as long, at most twice.
         seed : int
             Source of the draws.
         set_name : str, optional
             Which set, if several were matched. The sets matched before it are taken as they are.
         warm_up : int, optional
-            Sweeps dropped at the beginning of every chain; default half of `draws`, or 1.5 times as many of compiled
-            chains.
+            Sweeps dropped at the beginning of every chain; default .4 of `draws`.
         fixed : bool, optional
             Whether hyperparameters stay at what was learned; default unless values are one array of `Gaussian`. False
             is refused where they cannot be drawn: see `confidence`.
