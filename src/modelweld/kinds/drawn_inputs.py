@@ -57,7 +57,7 @@ def _radii(size: Sequence[int]) -> Array:
 
 
 def draw(models: Sequence[LocalModel], shape: Sequence[int], draws: int, rng: np.random.Generator) -> Array:
-    """Inputs (draws, *shape), as all sites together describe theirs.
+    """So many inputs of this shape, as all sites together describe theirs.
 
     Examples
     --------
