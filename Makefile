@@ -13,8 +13,9 @@ EXTRAS_jax := jax,dynamax
 EXTRAS_torch := torch,gp
 EXTRAS_docs := docs
 # packages that are installed there without what they require, and the marks of their tests: BERTopic brings torch by way
-# of programs that its topics do without
+# of programs that its topics do without; POT is a rival in the study of images
 ALONE_light := bertopic tqdm
+ALONE_torch := pot
 MARKS_light := bertopic
 ENVIRONMENTS := light rounds jax torch
 comma := ,

@@ -458,7 +458,6 @@ def test_without_the_shape_of_images_none_are_drawn():
 @pytest.mark.slow
 @pytest.mark.torch
 def test_the_experiment_runs(tmp_path):
-    pytest.importorskip("ot")
     printed_by(Path(__file__).parents[1] / "experiments" / "images" / "run.py", "--smoke", "--out", tmp_path)
     record = json.loads((tmp_path / "results.json").read_text())
     assert record.pop("provenance")["settings"]["seeds"]
