@@ -260,11 +260,13 @@ def retold(study: Study, home: Path) -> str:
     return markdown(record)
 
 
-def write_record(out: Path, record: Mapping[str, Any], seeds: str, remark: str = "") -> str:
+def write_record(
+    out: Path, record: Mapping[str, Any], seeds: str, remark: str = "", done_with: Mapping[str, Any] | None = None
+) -> str:
     """Write a record and its tables, headed by what was run; the tables."""
     out.mkdir(parents=True, exist_ok=True)
     told = {name: record[name] for name in SAID if name in record}
-    (out / RESULTS).write_text(as_text({KEY: provenance(told), **record}))
+    (out / RESULTS).write_text(as_text({KEY: provenance(told, done_with), **record}))
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     head, rest = markdown(record).split("\n", 1)
     text = f"{head}\n\n{seeds}; {versions}; {record['cpu']:.0f} CPU s{remark}\n{rest}"

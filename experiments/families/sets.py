@@ -312,8 +312,8 @@ SETTINGS: dict[str, Setting] = {
     "Proportions": Setting(
         lambda rng, K: rng.beta(0.7, 0.7, (K, 8)),
         proportions_site,
-        lambda: {"features": family(F + "proportions", "Proportions")},
+        lambda: {"features": family(F + "rates", "Proportions")},
         lambda v: np.arcsin(np.sqrt(v)),
-        (F + "proportions",),
+        (F + "rates",),
     ),
 }

@@ -34,7 +34,7 @@ from telling import TITLES, summary
 
 import hostile
 import modelweld
-from provenance import NOT_INSTALLED, kept
+from provenance import NOT_INSTALLED, code_of, kept, loaded
 from study import Result, Task, asdict, done, shown, versions, write_record
 
 SEEDS, QUICK_SEEDS = range(9000, 9005), (8000, 8001)
@@ -100,7 +100,13 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     return options
 
 
-def write(options: argparse.Namespace, about: dict[str, str], cells: dict[str, dict[str, Result]], cpu: float) -> str:
+def write(
+    options: argparse.Namespace,
+    about: dict[str, str],
+    cells: dict[str, dict[str, Result]],
+    cpu: float,
+    used: set[str],
+) -> str:
     """Write results and tables, and give back the tables."""
     tables, claims = summary(cells, kept(options.against)["cells"] if options.against else None)
     quick = options.smoke or options.quick  # too few seeds to judge by: nothing is claimed
@@ -117,7 +123,8 @@ def write(options: argparse.Namespace, about: dict[str, str], cells: dict[str, d
     }
     skipped = " Hidden Markov models were skipped." if about["hmmlearn"] == NOT_INSTALLED else ""
     seeds = f"Seeds {' '.join(map(str, options.seeds))}"
-    return write_record(options.out, record, seeds, f" with local fits.{skipped}")
+    done_with = {"commit": about["commit"], **code_of(used)}
+    return write_record(options.out, record, seeds, f" with local fits.{skipped}", done_with)
 
 
 def main() -> None:
@@ -126,9 +133,12 @@ def main() -> None:
     chosen = tasks(options)
     if not chosen:
         sys.exit(f"error: no case begins with {' or '.join(options.cases)}; there are {', '.join(TITLES)}.")
-    results = dict(shown(done(chosen, options.jobs), len(chosen)))
+    results, used = dict[str, Result](), loaded()
+    for name, (result, modules) in shown(done(chosen, options.jobs), len(chosen)):
+        results[name] = result
+        used |= modules
     cpu = sum(result.pop("cpu") for result in results.values())
-    print(write(options, about, by_cell({task.name: results[task.name] for task in chosen}), cpu))
+    print(write(options, about, by_cell({task.name: results[task.name] for task in chosen}), cpu, used))
 
 
 if __name__ == "__main__":
