@@ -8,14 +8,13 @@ from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn import functional
 
+from shared.class_shares import shared_out
+
 ROWS = {"digits": (1200, 597, 40), "mnist": (4000, 3000, 6)}
 """Training rows of all sites together, test rows, epochs."""
 
 SEEN = 2000
 """Test rows of MNIST on which smooth noise was once chosen: the first ones, which are left out."""
-
-FEWEST_ROWS, FEWEST_CLASSES = 10, 2
-"""Of a site; shares are drawn again until all have them."""
 
 
 @dataclass(frozen=True)
@@ -80,20 +79,6 @@ def loaded(data, mnist):
     with np.load(mnist) as stored:
         parts = [stored[name] for name in ("x_train", "y_train", "x_test", "y_test")]
     return parts[0][:, None] / 255.0, parts[1], parts[2][SEEN:, None] / 255.0, parts[3][SEEN:]
-
-
-def shared_out(y, J, share, rng):
-    """Site of every row: every class by shares drawn from a Dirichlet distribution."""
-    while True:
-        site = np.empty(len(y), dtype=int)
-        for c in np.unique(y):
-            rows = rng.permutation(np.flatnonzero(y == c))
-            bounds = (np.cumsum(rng.dirichlet([share] * J))[:-1] * len(rows)).astype(int)
-            for j, part in enumerate(np.split(rows, bounds)):
-                site[part] = j
-        held = [y[site == j] for j in range(J)]
-        if all(len(h) >= FEWEST_ROWS and len(np.unique(h)) >= FEWEST_CLASSES for h in held):
-            return site
 
 
 def drawn(setting, seed, mnist=None, smoke=False):

@@ -8,15 +8,14 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
+from shared.class_shares import shared_out
+
 ROWS = {"digits": (1297, 500, 60), "mnist": (10_000, 2_000, 12)}
 """Training rows of all sites together, test rows, epochs."""
 
 RATE = {"digits": 0.005, "mnist": 0.001}
 """Learning rate: at .001 networks of a tenth of the digits are far from trained after 60 epochs (.86 instead of .91 on
 equal shares)."""
-
-FEWEST_ROWS, FEWEST_CLASSES = 10, 2
-"""Of a site; shares are drawn again until all have them."""
 
 
 @dataclass(frozen=True)
@@ -43,22 +42,6 @@ def loaded(data, mnist):
         return X / 16.0, y
     with np.load(mnist) as stored:
         return stored["x_train"].reshape(-1, 784) / 255.0, stored["y_train"]
-
-
-def shared_out(y, J, share, rng):
-    """Site of every row: equal parts, or every class by shares drawn from a Dirichlet distribution."""
-    if np.isinf(share):
-        return rng.permutation(len(y)) % J
-    while True:
-        site = np.empty(len(y), dtype=int)
-        for c in np.unique(y):
-            rows = rng.permutation(np.flatnonzero(y == c))
-            bounds = (np.cumsum(rng.dirichlet([share] * J))[:-1] * len(rows)).astype(int)
-            for j, part in enumerate(np.split(rows, bounds)):
-                site[part] = j
-        held = [y[site == j] for j in range(J)]
-        if all(len(h) >= FEWEST_ROWS and len(np.unique(h)) >= FEWEST_CLASSES for h in held):
-            return site
 
 
 def drawn(setting, seed, mnist=None, smoke=False):

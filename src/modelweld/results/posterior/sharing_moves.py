@@ -78,11 +78,11 @@ class SharingMove(Move):
 
     def _look(self, at: Array, supports: Index) -> tuple[float, Array]:
         """Log density of so many atoms by support and of the parameters, and log rates."""
-        believed = self.log_density(at)
-        if believed == -np.inf:
-            return believed, np.zeros(self.J)
+        own = self.log_density(at)
+        if own == -np.inf:
+            return own, np.zeros(self.J)
         R = log_rates(np.exp(at), self.J, self.J)
-        return believed + float(supports @ R), R
+        return own + float(supports @ R), R
 
     def log_density(self, at: Array) -> float:
         """Of the parameters, up to a constant, less the atoms that they expect."""
