@@ -38,13 +38,9 @@ def values(kind: str, J: int, D: int, share: float, rng: np.random.Generator) ->
     return [site() for _ in range(J)]
 
 
-OFFSETS = {"offset 0": 0.0, "offset 1": 1.0, "offset 3": 3.0}
-"""Spreads by which sites differ in place."""
-
-
 def apart(kind: str, J: int, D: int, share: float, rng: np.random.Generator) -> list[Array]:
-    """Sites of normal values, each of them moved by an offset of its own."""
-    return [x + OFFSETS[kind] * SPREAD * rng.standard_normal(D) for x in values("normal", J, D, share, rng)]
+    """Sites of normal values, each of them moved by an offset of its own; `kind` ends with how many spreads."""
+    return [x + float(kind.split()[1]) * SPREAD * rng.standard_normal(D) for x in values("normal", J, D, share, rng)]
 
 
 ODD_NOISE = 0.04

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from cells import measure
-from draws import CLEAN, DISTRIBUTIONS, ODD, OFFSETS, apart, clean, mixtures, odd, shifted, values
+from draws import CLEAN, DISTRIBUTIONS, ODD, apart, clean, mixtures, odd, shifted, values
 
 import modelweld
 from study import Claim, Result, Table, Task, versions
@@ -39,8 +39,9 @@ SETS, FIRST_SEED = 60, 93_000
 CELLS, SMOKE_CELLS = [(2, 3), (3, 3), (5, 10)], [(3, 3)]
 """Numbers of sites and features."""
 
-OFFSET_CELLS = {"offset 1": [(5, 2), (3, 5), (5, 5), (5, 20)], "offset 3": [(5, 5)]}
-"""The same, of sites that differ in place."""
+MOVED, MOVED_CELLS = "offset 1", [(J, D) for J in (2, 3, 5, 10) for D in (2, 5, 20)]
+MOVED_SHARING = [(J, 5) for J in (2, 3, 5, 10)] + [(5, 20)]
+"""Sites that differ in place, and those of them of which half is shared, too."""
 
 SHARES = {"nothing": 0.0, "a quarter": 0.25, "half": 0.5}
 """Of a site's values, which are shared."""
@@ -62,7 +63,7 @@ def judge(kind: str, J: int, D: int, shared: str, seed: int) -> Result:
     elif kind == "mixtures":
         sites = mixtures(*given)
     else:
-        sites = (odd if kind in ODD else apart if kind in OFFSETS else values)(kind, *given)
+        sites = (odd if kind in ODD else apart if kind == MOVED else values)(kind, *given)
     fusion = modelweld.fuse(sites, family)
     start = time.process_time()
     verdict = fusion.worth_merging(level=LEVEL)
@@ -96,8 +97,8 @@ def cells(smoke: bool) -> Iterator[str]:
     for kind, (J, D) in ODD.items():
         yield from (f"{kind}/{J}/{D}/{shared}" for shared in ("nothing", "a quarter"))
     yield from (f"{kind}///nothing" for kind in CLEAN)
-    for kind, places in OFFSET_CELLS.items():
-        yield from (f"{kind}/{J}/{D}/{shared}" for J, D in places for shared in ("nothing", "half"))
+    yield from (f"{MOVED}/{J}/{D}/nothing" for J, D in MOVED_CELLS)
+    yield from (f"{MOVED}/{J}/{D}/half" for J, D in MOVED_SHARING)
 
 
 def tasks(options: argparse.Namespace) -> Iterator[Task]:
@@ -159,27 +160,24 @@ def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
 def claims(parts, yes, alarms, seconds: float) -> Iterator[Claim]:
     """What must hold."""
 
-    def of(kinds, shared: str, fewest: int = 0) -> dict[str, float]:
-        return {
-            c: x for c, x in yes.items()
-            if parts[c][0] in kinds and parts[c][-1] == shared and int(parts[c][1] or 3) > 2
-            and int(parts[c][2] or 3) >= fewest
-        }  # fmt: skip
+    def of(kinds, shared: str, sites: int = 2) -> dict[str, float]:
+        own = {c: x for c, x in yes.items() if parts[c][0] in kinds and parts[c][-1] == shared}
+        return {c: x for c, x in own.items() if int(parts[c][1] or sites) >= sites}
 
     usual = {*DISTRIBUTIONS, "mixtures"}
-    for text, kinds in {"usual": usual, "other clean": CLEAN, "odd": ODD, "moved": OFFSETS}.items():
+    for text, kinds in {"usual": usual, "other clean": CLEAN, "odd": ODD, "moved": {MOVED}}.items():
         if nothing := of(kinds, "nothing"):
             yield _worst(f"{text} sites that share nothing: at most 7 % yes in every cell", nothing, MOST_YES, True)
     for shared, least in LEAST_POWER.items():
         text = f"{shared} shared, three sites or more: at least {100 * least:.0f} % yes"
-        if power := of(usual, shared):
+        if power := of(usual, shared, 3):
             yield _worst(text, power, least, False)
     if power := of(ODD, "a quarter"):
         enough = sum(x >= LEAST_POWER["a quarter"] for x in power.values())
         least = min(power, key=power.__getitem__)
         found = f"{enough} of {len(power)}; least {power[least]:.3f} ({least})"
         yield Claim("odd, a quarter shared: at least 80 % yes in 12 of 14 cells", found, enough >= 12)
-    if power := of(OFFSETS, "half", 5):
+    if power := of({MOVED}, "half"):
         yield _worst("moved, half shared, five features or more: at least 80 % yes", power, 0.8, False)
     if not alarms:
         return
