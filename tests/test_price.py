@@ -112,8 +112,24 @@ def test_a_price_is_high_from_a_quarter_of_a_nat_beyond_chance(widths, high):
     assert fusion.K == 6
     beyond = fusion.density.loss() - gauge(fusion._fit).chance(6)
     assert beyond == pytest.approx(HIGH_PRICE, abs=0.1)
-    with pytest.warns(DensityWarning) if high else nullcontext():
+    with pytest.warns(DensityWarning, match="as a density" if high else "^the fused mixture fits rows of site"):
         fusion.model(like="GaussianMixture")
+
+
+def test_a_site_of_another_shape_is_named():
+    """On average little is lost: the others are many. Its own rows are half a nat and more less probable."""
+    J = 20
+    means = 12 * np.eye(3, 4) + np.random.default_rng(0).normal(0, 0.1, (J, 3, 4))
+    there = [mixture(x, np.full((3, 4), 4.0 if j == 2 else 1.0), [200] * 3, counted=True) for j, x in enumerate(means)]
+    fusion = fuse(there)
+    by = gauge(fusion._fit)
+    with pytest.warns(DensityWarning, match=f"^the fused mixture fits rows of site {fusion.sites[2]!r}"):
+        mixed = fusion.model(like="GaussianMixture")
+    mixture_ = mixed.means_, mixed.covariances_, mixed.weights_
+    lost = by.prices(mixture_)
+    assert lost.argmax() == 2
+    assert lost[2] > 0.5
+    assert by.price(mixture_) == pytest.approx(lost.mean())
 
 
 @pytest.mark.parametrize(("widths", "high"), [(9.0, False), (30.0, True)])

@@ -138,7 +138,12 @@ def log_likelihood(mixture: Components, points: Array, weight: Array) -> float:
     >>> round(log_likelihood(one, np.zeros((1, 2)), np.ones(1)), 3)  # -log 2 pi
     -1.838
     """
-    return sum(float(_log_sum(logs) @ weight[block]) for block, logs in _blocks(mixture, points))
+    return float(log_densities(mixture, points) @ weight)
+
+
+def log_densities(mixture: Components, points: Array) -> Array:
+    """Of each of the points (n,)."""
+    return np.concatenate([_log_sum(logs) for _, logs in _blocks(mixture, points)])
 
 
 def _blocks(mixture: Components, points: Array) -> Iterator[tuple[slice, Array]]:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import modelweld
-from modelweld.core.values import Array, Index
+from modelweld.core.values import Array, Index, group_of_values
 from modelweld.errors import DensityWarning, InputError, warn_user
 from modelweld.families.hyperparameters import SMALLEST_POSITIVE
 from modelweld.inputs.local_model import LocalModel
@@ -36,7 +36,7 @@ from modelweld.kinds.mixture_completion import complete_models, merge_components
 from modelweld.kinds.mixture_components import NOMINAL_POINTS, Components, parameters
 from modelweld.kinds.mixture_density import (
     draw_points,
-    log_likelihood,
+    log_densities,
     nearest,
     number_by_groups,
     order_like,
@@ -259,8 +259,10 @@ class Gauge:
         How their number was come by where sites did not send it, in words.
     points, weight : arrays (n, D), (n,)
         Drawn from it.
-    height : float
-        The mean log density of the union on them.
+    height : array (n,)
+        Log density of the union at each.
+    site : array (N,)
+        Whose the parts are.
     """
 
     parts: Components
@@ -269,17 +271,33 @@ class Gauge:
     assumed: str
     points: Array
     weight: Array
-    height: float
+    height: Array
+    site: Index
 
     def price(self, mixture: Components) -> float:
         """Nats per point that a mixture loses against the union."""
-        return self.height - log_likelihood(mixture, self.points, self.weight)
+        return float(self.prices(mixture) @ self._weights())
+
+    def prices(self, mixture: Components) -> Array:
+        """The same per point of each site (J,); zero for a site without points."""
+        site = np.repeat(self.site, len(self.points) // len(self.site))
+        lost = np.bincount(site, self.weight * (self.height - log_densities(mixture, self.points)))
+        return np.asarray(lost / np.maximum(np.bincount(site, self.weight), SMALLEST_POSITIVE))
 
     def chance(self, K: int) -> float:
         """Nats per point that K components would lose if the union's were estimates of as few."""
+        return float(self.chances(K) @ self._weights())
+
+    def chances(self, K: int) -> Array:
+        """The same per point of each site (J,), of whose components so many points are the estimates."""
         D, full = int(self.parts[0].shape[1]), self.parts[1].ndim == 3
         each = 1 + D + (D * (D + 1) // 2 if full else D)
-        return (self.size - K) * each / (2 * self.observed)
+        points = np.maximum(self.observed * self._weights(), SMALLEST_POSITIVE)
+        return np.asarray((1 - K / self.size) * np.bincount(self.site) * each / (2 * points))
+
+    def _weights(self) -> Array:
+        """Share of each site in all points."""
+        return np.asarray(np.bincount(self.site, self.parts[2]) / self.parts[2].sum())
 
     def is_high(self, price: float, K: int) -> bool:
         """Whether K components cost more than chance and HIGH_PRICE together."""
@@ -288,23 +306,22 @@ class Gauge:
 
 def gauge(fusion: FitResult) -> Gauge:
     """The gauge of a fusion's sites; the same whatever their order."""
-    means, spreads, counts = stack_components(fusion)
-    held = np.flatnonzero(counts > 0)
-    if not len(held):
+    (means, spreads, counts), site = stack_components(fusion), group_of_values(fusion.matching.offsets)
+    if not len(held := np.flatnonzero(counts > 0)):
         raise InputError("no component of any site stands for points: their union is no density.")
     order = held[np.lexsort((counts[held], *means[held].T[::-1]))]
     parts = means[order], spreads[order], counts[order]
     times = -(-FEWEST_DRAWN // (len(order) * points_per_component(means.shape[1])))
     try:
         points, weight = draw_points(parts, np.random.default_rng(0), times)
-        height = log_likelihood(parts, points, weight)
+        height = log_densities(parts, points)
     except np.linalg.LinAlgError:
         raise InputError(
             "some component has no volume, as one of a single point has none: the union of the sites' mixtures is no "
             "density, and nothing can be priced. Fit with a ridge (reg_covar), or fewer components."
         ) from None
     observed, assumed = _count_points(fusion, counts)
-    return Gauge(parts, len(means), observed, assumed, points, weight, height)
+    return Gauge(parts, len(means), observed, assumed, points, weight, height, site[order])
 
 
 def _count_points(fusion: FitResult, counts: Array) -> tuple[float, str]:
@@ -322,7 +339,7 @@ def warn_of_price(fusion: FitResult, mixture: Components) -> None:
         return
     K, cost = len(mixture[0]), by.price(mixture)
     if not by.is_high(cost, K):
-        return
+        return _warn_of_site(fusion, by.prices(mixture), by.chances(K))
     enough, little = cheap_size(fusion, by)
     warn_user(
         f"as a density, the fused mixture of {K} components, one per atom, loses {cost:.2f} nats per point against the "
@@ -332,6 +349,18 @@ def warn_of_price(fusion: FitResult, mixture: Components) -> None:
         "the groups, fusion.model(how='moments') has one component each. fusion.density.loss(K=...) is the loss at K.",
         DensityWarning,
     )
+
+
+def _warn_of_site(fusion: FitResult, lost: Array, chance: Array) -> None:
+    """Say whose density is lost, of sites that lose `lost` nats per row, where all together lose little."""
+    j = int((lost - chance).argmax())
+    if lost[j] > chance[j] + HIGH_PRICE:
+        warn_user(
+            f"the fused mixture fits rows of site {fusion.sites[j]!r} worse than all sites' components side by side do, "
+            f"by {lost[j]:.2f} nats per row (errors of estimation explain {chance[j]:.2f}). For the density give more "
+            "components, fusion.model(K=...), or take all, fusion.density.union().model().",
+            DensityWarning,
+        )
 
 
 def cheap_size(fusion: FitResult, by: Gauge) -> tuple[int, float]:
