@@ -1,12 +1,13 @@
-"""Movements: six sequences with an activity named for every frame, and a database without.
+"""Movements: the two people of the paper, an activity named for every frame, and groups of others of the database.
 
-Everywhere the twelve channels are centred within their sequence and otherwise left as they are, as in the paper.
+The twelve channels are centred within their sequence and otherwise left as they are, as in the paper.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -18,89 +19,96 @@ DATA = Path(__file__).parents[1] / "data"
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+WORDS = (
+    *("sideways", "backward", "jump", "run", "jog", "dance", "salsa", "basketball", "soccer", "kick", "punch", "box"),
+    *("throw", "climb", "sit", "pick", "hop", "stretch", "swing", "march", "sneak", "crawl", "wash", "drink", "wave"),
+    *("bend", "balance", "skip", "turn", "walk"),
+)
+"""Activities: the first of these words in a take's description names it."""
+
+UNSEEN = tuple("1 2 5 6 16 36 41 56 64 75 76 85 104 124 137 141 142 144".split())
+"""People of two activities or more who had no part in the choice of zeta's slope or of the default matching."""
+
+LONGEST, SEQUENCES, MOST_TAKES = 100, 3, 3
+"""Frames of a take that are used; sequences of a person; takes of an activity."""
+
+SIZES = {2: 4, 3: 3, 5: 2, 8: 2}
+"""People of a group, and groups of that size in a draw; those of a size are disjoint."""
+
 
 class Person(NamedTuple):
-    """Sequences of a person, one below the other; activities by frame where they are known."""
+    """Sequences of a person, one below the other, and the activity of every frame."""
 
     name: str
     X: Array
     lengths: Index
-    activity: Index | None = None
-
-    def sequences(self, chosen: Iterable[int]) -> Person:
-        """Some of the sequences."""
-        ends = np.cumsum(self.lengths)
-        chosen = list(chosen)
-        rows = np.concatenate([np.arange(ends[s] - self.lengths[s], ends[s]) for s in chosen])
-        return Person(
-            self.name, self.X[rows], self.lengths[chosen], None if self.activity is None else self.activity[rows]
-        )
+    activity: Index
 
 
-def pooled(people: Iterable[Person]) -> Person:
+def pooled(people: Sequence[Person]) -> Person:
     """All sequences of all people in one place."""
-    people = list(people)
-    activity = None if people[0].activity is None else np.concatenate([p.activity for p in people])
-    return Person("all", np.concatenate([p.X for p in people]), np.concatenate([p.lengths for p in people]), activity)
+    X, lengths, activity = (np.concatenate([getattr(p, what) for p in people]) for what in Person._fields[1:])
+    return Person("all", X, lengths, activity)
 
 
 @cache
-def two_people() -> tuple[Person, Person]:
+def held() -> dict[str, Array]:
+    """The file of the two people."""
+    with np.load(DATA / "mocap6" / "mocap6.npz") as found:
+        return dict(found)
+
+
+@cache
+def two_people() -> list[Person]:
     """The two people of the paper, three sequences each."""
-    with np.load(DATA / "mocap6" / "mocap6.npz") as held:
-        start, subject = held["seq_start"], held["subject"]
-        X, labels = held["X"].astype(float), held["labels"].astype(np.int64)
-    people = []
+    file = held()
+    start, subject, people = file["seq_start"], file["subject"], []
     for name in np.unique(subject):
         (own,) = np.nonzero(subject == name)
         rows = slice(start[own[0]], start[own[-1] + 1])  # a person's sequences lie together
-        people.append(Person(f"person {name}", X[rows], np.diff(start)[own], labels[rows]))
-    return people[0], people[1]
-
-
-def activity_names() -> list[str]:
-    """What people do."""
-    with np.load(DATA / "mocap6" / "mocap6.npz") as held:
-        return [str(name) for name in held["activity_names"]]
-
-
-def channel_names() -> list[str]:
-    """What is measured."""
-    with np.load(DATA / "mocap6" / "mocap6.npz") as held:
-        return [str(name) for name in held["channel_names"]]
-
-
-class Take(NamedTuple):
-    """One sequence of the database, not centred, and what its index says about it."""
-
-    subject: str
-    description: str
-    X: Array
+        people.append(Person(f"{name}", file["X"][rows], np.diff(start)[own], file["labels"][rows].astype(np.int64)))
+    return people
 
 
 @cache
-def takes() -> tuple[Take, ...]:
-    """The database without the two people of the paper and without takes that have gimbal trouble."""
+def takes() -> dict[str, dict[str, list[Array]]]:
+    """Takes without gimbal trouble of the unseen people, by person and activity."""
     folder = DATA / "cmu_mocap"
-    with np.load(folder / "cmu_mocap12.npz") as held:
-        X, start, scale = held["X"], held["seq_start"], float(held["scale"])
+    with np.load(folder / "cmu_mocap12.npz") as file:
+        X, start, scale = file["X"], file["seq_start"], float(file["scale"])
     with (folder / "sequences.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    return tuple(
-        Take(row["subject"], row["description"].strip().lower(), X[start[i] : start[i + 1]] * scale)
-        for i, row in enumerate(rows)
-        if row["angle_wrap_flag"] == "0" and row["subject"] not in ("13", "14")
-    )
+    people: dict[str, dict[str, list[Array]]] = {name: defaultdict(list) for name in UNSEEN}
+    for i, row in enumerate(rows):
+        word = next((w for w in WORDS if w in row["description"].lower()), None)
+        if word is not None and row["angle_wrap_flag"] == "0" and row["subject"] in people:
+            people[row["subject"]][word].append((X[start[i] : start[i + 1]] * scale)[:LONGEST])
+    return people
 
 
-@cache
-def database(least_takes: int = 2) -> tuple[Person, ...]:
-    """Everyone else with at least so many takes, centred, in the order of their numbers."""
-    people: dict[str, list[Array]] = {}
-    for take in takes():
-        people.setdefault(take.subject, []).append(take.X - take.X.mean(axis=0))
-    return tuple(
-        Person(f"person {name}", np.concatenate(own), np.array([len(x) for x in own]))
-        for name, own in sorted(people.items(), key=lambda item: int(item[0]))
-        if len(own) >= least_takes
-    )
+def session(name: str, draw: int) -> Person:
+    """A person's takes dealt to sequences in random order."""
+    own, rng = takes()[name], np.random.default_rng([int(name), draw, 4])
+    chosen = [(word, own[word][i]) for word in sorted(own) for i in rng.permutation(len(own[word]))[:MOST_TAKES]]
+    order = rng.permutation(len(chosen))
+    parts = [[chosen[i] for i in order[s::SEQUENCES]] for s in range(SEQUENCES)]
+    frames = [np.concatenate([x for _, x in part]) for part in parts]
+    activity = np.concatenate([np.full(len(x), WORDS.index(word)) for part in parts for word, x in part])
+    X, lengths = np.concatenate([x - x.mean(axis=0) for x in frames]), np.array([len(x) for x in frames])
+    return Person(name, X, lengths, activity)
+
+
+def groups(draw: int) -> list[list[Person]]:
+    """Groups of people of a draw, by size; everyone shares an activity with someone of the group."""
+    people, rng, found = takes(), np.random.default_rng([4, draw]), []
+    for size, number in SIZES.items():
+        left = [str(name) for name in rng.permutation(UNSEEN)]
+        for _ in range(number):
+            group, shown = [], set[str]()
+            while len(group) < size:
+                name = next(n for n in left if not group or shown & set(people[n]))
+                left.remove(name)
+                group.append(session(name, draw))
+                shown |= set(people[name])
+            found.append(group)
+    return found

@@ -1,101 +1,87 @@
-"""Figures of the study: time against accuracy, segmentations, matched states, people added."""
+"""Figures of the study: time against accuracy, segmentations, and what people do in the states that were matched."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from segmentations import DECODED, FULL, NONE, OURS, unpacked
 
-from data import activity_names, channel_names, pooled, two_people
-from study import Figure, Results
+from data import Array, Index, held, pooled, two_people
+from study import Figure, Result, Results
 from style import plain, written
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#f0e442", "#999999")
 """Okabe and Ito's, told apart by most eyes."""
-PEOPLE_COLOURS = ("#d55e00", "#0072b2")
 LEAST_SHARE = 0.02
 """Of all frames: states below are not drawn."""
+POSES, COLUMNS = 6, 3
+"""Poses of a stretch that are drawn, side by side, and panels in a row of the figure."""
+
+BONES = {"trunk": 0.288, "neck": 0.052, "head": 0.13, "upper": 0.186, "fore": 0.146, "thigh": 0.245, "shank": 0.246}
+BONES |= {"foot": 0.1, "shoulder": 0.129, "hip": 0.0955}
+"""Lengths in body heights (Drillis and Contini, 1966; shoulder and hip: half of the breadth). The data have angles of
+joints and no skeleton of the person."""
+STANDING = {"humerus": 25.0, "radius": 50.0, "tibia": 35.0}
+"""Degrees that are added, as channels are centred: arms a little off the body, elbows and knees never bent backwards."""
 
 
 def draw(results: Results, folder: Path) -> list[Figure]:
     """All figures that these results allow."""
     plain("mocap")
     figures = []
-    for setting in ("paper", "default"):
-        done = [r for name, r in results.items() if name.startswith(f"{setting} restart")]
+    for setting, words in (("paper", "the paper's setting"), ("default", "the default setting")):
+        done = [r for name, r in results.items() if name.startswith(f"{setting}/")]
+        shown = sorted(done, key=lambda r: r["scores"][OURS]["hamming"])[len(done) // 2]
         squares(done, folder / f"{setting}_squares.svg")
-        shown = typical(done)
         segments(shown, folder / f"{setting}_segments.svg")
-        states(shown, folder / f"{setting}_states.svg")
-        words = "the paper's setting" if setting == "paper" else "the default setting"
+        skeletons(shown, folder / f"{setting}_skeletons.svg")
         figures += [
             Figure(
                 f"{setting}_squares.svg",
-                f"As the paper's figure, {words}: share of the full model's time against method; the area of a square "
-                "is 1 - Hamming (above) and ARI (below), mean over restarts.",
+                f"The paper's squares, {words}: share of the full model's time by method; areas are 1 - Hamming "
+                "(above) and ARI (below), mean over starts.",
             ),
             Figure(
                 f"{setting}_segments.svg",
-                f"Six sequences, {words}, the restart with the middle Hamming distance. A colour is a state; each "
-                "model's states have the colour of the activity they cover best, hatched where another state has it "
-                "already.",
+                f"Six sequences, {words}, the start with the middle Hamming distance. A colour is a state; states have "
+                "the colour of the activity they cover best, hatched where another state has it already.",
             ),
             Figure(
-                f"{setting}_states.svg",
-                f"Global states, {words}: channels of the longest stretch of each person (red 13, blue 14), three "
-                "seconds at most, and the activities its frames show.",
+                f"{setting}_skeletons.svg",
+                f"Global states as stick figures, {words}: six poses of the longest stretch of person 13 (red) and 14 "
+                "(blue), and the activity most frames show. Drawn from ten of the twelve channels on a standard "
+                "skeleton: the data have no bones, no angle of the hips (they bend half as much as the knees), and the "
+                "lower foot stands on the ground.",
             ),
         ]
-    people = {int(name.split()[1]): r for name, r in results.items() if name.startswith("people")}
-    added(people, folder / "people.svg")
-    return [
-        *figures,
-        Figure("people.svg", "As people of the database are added: CPU time and held-out log likelihood."),
-    ]
+    return figures
 
 
-def typical(done: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The restart whose Hamming distance, states matched by means + covariances, is in the middle."""
-    return sorted(done, key=lambda r: r["scores"]["means + covariances"]["hamming"])[len(done) // 2]
-
-
-def squares(done: Sequence[Mapping[str, Any]], file: Path) -> None:
+def squares(done: Sequence[Result], file: Path) -> None:
     """Time against accuracy."""
     import matplotlib.pyplot as plt
 
-    full = np.mean([r["seconds"]["full"] for r in done])
-    local = np.mean([max(r["seconds"]["local"]) for r in done])
-    times = {
-        name: 1.0
-        if name == "full model"
-        else (local + np.mean([r["seconds"]["matching"].get(name, 0.0) for r in done])) / full
-        for name in done[0]["scores"]
-        if "decodes" not in name
-    }
+    shown = [name for name in done[0]["scores"] if "named" not in name and "shared" not in name and name != DECODED]
+    local, matching, full = np.mean([(max(r["seconds"][:-2]), r["seconds"][-1], r["seconds"][-2]) for r in done], axis=0)
+    share = {FULL: 1.0, NONE: local / full}
     figure, axes = plt.subplots(2, 1, figsize=(7.5, 5), sharex=True, layout="constrained")
     for ax, key, label in zip(axes, ("hamming", "ari"), ("1 - Hamming", "ARI"), strict=True):
-        for k, (name, share) in enumerate(times.items()):
-            value = np.mean([r["scores"][name][key] for r in done])
-            value = 1 - value if key == "hamming" else value
-            ax.scatter(k, share, s=1500 * max(value, 0.01), marker="s", color=COLOURS[k % len(COLOURS)], alpha=0.75)
-            ax.annotate(f"{value:.2f}", (k, share), ha="center", va="center", fontsize=8, weight="bold")
-        ax.set(
-            ylabel="share of full time", ylim=(0, max(1.4, 1.3 * max(times.values()))), xlim=(-0.6, len(times) - 0.4)
-        )
+        for k, name in enumerate(shown):
+            value = float(np.mean([r["scores"][name][key] for r in done]))
+            value, height = 1 - value if key == "hamming" else value, share.get(name, (local + matching) / full)
+            ax.scatter(k, height, s=1500 * max(value, 0.01), marker="s", color=COLOURS[k], alpha=0.75)
+            ax.annotate(f"{value:.2f}", (k, height), ha="center", va="center", fontsize=8, weight="bold")
+        ax.set(ylabel="share of full time", ylim=(0, 1.4), xlim=(-0.6, len(shown) - 0.4))
         ax.set_title(f"area: {label}", loc="left", fontsize=9)
-    axes[1].set_xticks(range(len(times)), [n.replace(" + ", " +\n").replace(", ", ",\n") for n in times])
+    axes[1].set_xticks(range(len(shown)), [n.replace(", ", ",\n") for n in shown])
     written(figure, file)
 
 
-def unpacked(runs: Sequence[Sequence[int]]) -> Any:
-    """A path from its runs."""
-    return np.concatenate([np.full(n, k) for k, n in runs])
-
-
-def colours_of(path: Any, activity: Any) -> dict[int, tuple[int, bool]]:
+def colours_of(path: Index, activity: Index) -> dict[int, tuple[int, bool]]:
     """For each state the activity it covers best, and whether a larger state has it already."""
     taken: set[int] = set()
     result = {}
@@ -106,19 +92,19 @@ def colours_of(path: Any, activity: Any) -> dict[int, tuple[int, bool]]:
     return result
 
 
-def segments(best: Mapping[str, Any], file: Path) -> None:
+def segments(shown: Result, file: Path) -> None:
     """Activities and segmentations of the six sequences."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Patch
 
     everyone = pooled(two_people())
     palette = plt.get_cmap("tab20")(np.linspace(0, 1, 20))[[0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 1, 3]]
-    rows = {"activity": everyone.activity, **{name: unpacked(runs) for name, runs in best["paths"].items()}}
+    rows = {"activity": everyone.activity, **{name: unpacked(runs) for name, runs in shown["paths"].items()}}
     figure, axes = plt.subplots(3, 2, figsize=(10, 5.2), layout="constrained")
     ends = np.cumsum(everyone.lengths)
     for s, ax in enumerate(axes.T.ravel()):
         own = slice(ends[s] - everyone.lengths[s], ends[s])
-        for y, (_, path) in enumerate(rows.items()):
+        for y, path in enumerate(rows.values()):
             shade = {a: (a, False) for a in range(12)} if y == 0 else colours_of(path, everyone.activity)
             cuts = [0, *(np.flatnonzero(np.diff(path[own])) + 1), int(everyone.lengths[s])]
             for begin, end in pairwise(cuts):
@@ -129,80 +115,90 @@ def segments(best: Mapping[str, Any], file: Path) -> None:
         ax.set_title(f"person {13 if s < 3 else 14}, sequence {s % 3 + 1}", fontsize=9, loc="left")
     for ax in axes[-1]:
         ax.set_xlabel("seconds")
-    handles = [Patch(color=palette[a], label=name) for a, name in enumerate(activity_names())]
+    handles = [Patch(color=palette[a], label=str(name)) for a, name in enumerate(held()["activity_names"])]
     figure.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=8, frameon=False)
     written(figure, file)
 
 
-def states(best: Mapping[str, Any], file: Path) -> None:
-    """Channel traces of the global states, and what people do in them."""
+def skeletons(shown: Result, file: Path) -> None:
+    """Stick figures of the global states, one panel each, person 13 above person 14."""
     import matplotlib.pyplot as plt
 
-    people = two_people()
-    everyone = pooled(people)
-    path = unpacked(best["paths"]["fused"])
-    owner = np.repeat([0, 1], [len(p.X) for p in people])
+    everyone = pooled(two_people())
+    path, first = unpacked(shown["paths"][OURS]), len(two_people()[0].X)
     sequence = np.repeat(np.arange(len(everyone.lengths)), everyone.lengths)
-    shown = [k for k in np.argsort(-np.bincount(path)) if (path == k).mean() >= LEAST_SHARE]
-    unit = everyone.X.std(axis=0)
-    columns = 7
-    rows = -(-len(shown) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(12, 2.9 * rows), layout="constrained", squeeze=False)
+    owner = (np.arange(len(path)) >= first).astype(int)
+    states = [k for k in np.argsort(-np.bincount(path)) if (path == k).mean() >= LEAST_SHARE]
+    rows = -(-len(states) // COLUMNS)
+    figure, axes = plt.subplots(rows, COLUMNS, figsize=(12, 2.3 * rows), layout="constrained", squeeze=False)
     for ax in axes.ravel():
+        ax.set(xlim=(-0.6, POSES + 0.1), ylim=(-2.5, 0.35), aspect="equal")
         ax.axis("off")
-    for ax, k in zip(axes.ravel(), shown, strict=False):
-        for j in (0, 1):
-            stretch = longest((path == k) & (owner == j), sequence)
-            for channel in range(12):
-                trace = everyone.X[stretch, channel] / unit[channel] / 4
-                ax.plot(np.arange(len(stretch)) / 10, trace - channel, color=PEOPLE_COLOURS[j], linewidth=0.8)
-        names = [
-            f"{'13' if j == 0 else '14'}: {covered(everyone.activity[(path == k) & (owner == j)])}"
-            for j in (0, 1)
-            if ((path == k) & (owner == j)).any()
-        ]
-        ax.set_title("\n".join(names), fontsize=7, loc="left")
-        ax.set(xlim=(0, 3), ylim=(-12.2, 1.2))
-    for channel, name in enumerate(channel_names()):
-        axes[0, 0].annotate(name, (-0.05, -channel), fontsize=5, ha="right", va="center", annotation_clip=False)
+    for number, (ax, k) in enumerate(zip(axes.ravel(), states, strict=False), 1):
+        ax.set_title(f"state {number}", fontsize=9, loc="left", weight="bold")
+        for j, colour in enumerate(("#d55e00", "#0072b2")):
+            own = (path == k) & (owner == j)
+            top = -1.35 * j
+            if not own.any():
+                ax.text(-0.5, top - 0.5, f"{13 + j}: not in this state", fontsize=8, color=colour)
+                continue
+            ax.text(-0.5, top + 0.08, f"{13 + j}: {covered(everyone.activity[own])}", fontsize=8, color=colour)
+            stretch = longest(own, sequence)
+            for i, frame in enumerate(stretch[np.linspace(0, len(stretch) - 1, POSES).astype(int)]):
+                for line in bones(everyone.X[frame]):
+                    ax.plot(i + line[:, 0], top - 1.1 + line[:, 1], color=colour, lw=1.1, solid_capstyle="round")
     written(figure, file)
 
 
-def longest(mask: Any, sequence: Any) -> Any:
-    """The longest stretch of set frames within a sequence, thirty frames at most."""
+def bones(frame: Array) -> list[Array]:
+    """Lines of a stick figure seen from half left, in body heights, from the angles of one frame."""
+    at = dict(zip((str(name) for name in held()["channel_names"]), frame, strict=True))
+    lean, twist = at["lowerback.rx"], at["lowerback.ry"]
+    lines, feet = [], []
+    trunk = turned(BONES["trunk"] * down(180 + lean), twist)
+    lines += [np.array([0 * trunk, trunk, trunk + (BONES["neck"] + BONES["head"]) * down(180 + lean)])]
+    for side, sign in (("r", -1.0), ("l", 1.0)):
+        shoulder = trunk + turned(np.array([sign * BONES["shoulder"], 0.0, 0.0]), twist)
+        raised = np.clip(STANDING["humerus"] - sign * at[f"{side}humerus.rz"], 0, 175)
+        upper = BONES["upper"] * np.array([sign * np.sin(np.radians(raised)), -np.cos(np.radians(raised)), 0.0])
+        bent = np.radians(np.clip(STANDING["radius"] + at[f"{side}radius.rx"], 0, 150))
+        fore = BONES["fore"] * (np.cos(bent) * upper / BONES["upper"] + np.sin(bent) * np.array([0.0, 0.0, 1.0]))
+        elbow = shoulder + turned(upper, twist)
+        lines.append(np.array([trunk, shoulder, elbow, elbow + turned(fore, twist)]))
+        hip = np.array([sign * BONES["hip"], 0.0, 0.0])
+        knee_bent = np.clip(STANDING["tibia"] + at[f"{side}tibia.rx"], 0, 150)
+        knee = hip + BONES["thigh"] * down(knee_bent / 2)
+        ankle = knee + BONES["shank"] * down(-knee_bent / 2)
+        lines.append(np.array([0 * hip, hip, knee, ankle, ankle + BONES["foot"] * down(90 - at[f"{side}foot.rx"] / 2)]))
+        feet.append(ankle[1])
+    seen = [np.stack([line[:, 0] + 0.6 * line[:, 2], line[:, 1] - min(feet)], axis=1) for line in lines]
+    head = seen[0][-1] + BONES["head"] / 2 * np.stack([np.cos(CIRCLE), np.sin(CIRCLE)], axis=1)
+    seen[0][-1] = seen[0][1] + (seen[0][-1] - seen[0][1]) * BONES["neck"] / (BONES["neck"] + BONES["head"])
+    return [*seen, head]
+
+
+CIRCLE = np.linspace(0, 2 * np.pi, 25)
+
+
+def down(angle: float) -> Array:
+    """A unit vector, straight down at 0 degrees, forward at 90."""
+    return np.array([0.0, -np.cos(np.radians(angle)), np.sin(np.radians(angle))])
+
+
+def turned(x: Array, twist: float) -> Array:
+    """A vector turned about the vertical axis."""
+    c, s = np.cos(np.radians(twist)), np.sin(np.radians(twist))
+    return np.array([c * x[0] + s * x[2], x[1], c * x[2] - s * x[0]])
+
+
+def longest(mask: Any, sequence: Index) -> Index:
+    """The longest stretch of set frames within a sequence."""
     at = np.flatnonzero(mask)
-    if not len(at):
-        return at
     breaks = np.flatnonzero((np.diff(at) > 1) | (np.diff(sequence[at]) > 0)) + 1
-    return max(np.split(at, breaks), key=len)[:30]
+    return max(np.split(at, breaks), key=len)
 
 
-def covered(activity: Any) -> str:
-    """The activities that make up most frames."""
+def covered(activity: Index) -> str:
+    """The activity that makes up most frames, and its share."""
     shares = np.bincount(activity, minlength=12) / len(activity)
-    order = [a for a in np.argsort(-shares)[:2] if shares[a] >= 0.15]
-    return ", ".join(f"{activity_names()[a]} {shares[a]:.0%}" for a in order)
-
-
-def added(people: Mapping[int, Mapping[str, Any]], file: Path) -> None:
-    """Time and held-out likelihood over the number of people."""
-    import matplotlib.pyplot as plt
-
-    numbers = sorted(people)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.2), layout="constrained")
-    curves = {"all local fits": "local", "slowest local fit": "slowest", "matching": "matching", "pooled fit": "pooled"}
-    for k, (label, key) in enumerate(curves.items()):
-        points = [(n, people[n]["seconds"][key]) for n in numbers if key in people[n]["seconds"]]
-        left.loglog(*zip(*points, strict=True), "o-", color=COLOURS[k], label=label)
-    left.set(xlabel="people", ylabel="CPU seconds")
-    left.set_xticks(numbers, map(str, numbers))
-    left.minorticks_off()
-    left.legend(frameon=False, fontsize=8)
-    for k, key in enumerate(("local models", "fused", "pooled")):
-        points = [(n, people[n]["likelihood"][key]) for n in numbers if key in people[n]["likelihood"]]
-        right.plot(*zip(*points, strict=True), "o-", color=COLOURS[k], label="own model" if k == 0 else key)
-    right.set(xlabel="people", ylabel="held-out log likelihood per frame", xscale="log")
-    right.set_xticks(numbers, map(str, numbers))
-    right.minorticks_off()
-    right.legend(frameon=False, fontsize=8)
-    written(figure, file)
+    return f"{held()['activity_names'][shares.argmax()]} {shares.max():.0%}"

@@ -1,0 +1,93 @@
+"""Segmentations of people's frames: by their own models' states, matched or not, and by one model of all frames."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from data import Index, Person, pooled
+from modelweld import Search, fuse, read
+from modelweld.demo.metrics import adjusted_rand
+from modelweld.hmm import StickyHDPHMM
+from shared.baselines import kmeans_matching
+from shared.measures import hamming
+
+SETTINGS = {"paper": StickyHDPHMM.paper, "default": StickyHDPHMM}
+OURS, FULL, NONE, DECODED = "fuse(models)", "full model", "no matching", "fuse(models).model() decodes"
+ACTIVITIES = 12
+"""What k-means is given: the number of activities of the two people."""
+
+
+def compared(people: Sequence[Person], setting: str, seed: int) -> dict[str, Any]:
+    """Scores of all segmentations of some people, with CPU seconds and paths."""
+    warnings.simplefilter("ignore")
+    everyone, seconds, models = pooled(people), list[float](), list[Any]()
+    part = people[0].X[: people[0].lengths[0]]
+    fuse([StickyHDPHMM(random_state=s).fit(part) for s in range(2)]).model()  # compiles
+    for person in people:
+        models.append(timed(seconds, lambda p: SETTINGS[setting](random_state=seed).fit(p.X, p.lengths), person))
+    full = timed(seconds, lambda p: SETTINGS[setting](random_state=seed).fit(p.X, p.lengths), everyone)
+    paths = [m.predict(p.X, p.lengths) for m, p in zip(models, people, strict=True)]
+    together = full.predict(everyone.X, everyone.lengths)
+    fusion = timed(seconds, fuse, models)
+    means = [read(m, known="equally", site=f"site {j}") for j, m in enumerate(models)]
+    matched = {
+        OURS: fusion,
+        "SPAHM, authors' form": fuse(means, preset="authors"),
+        "means alone": fuse(means, search=Search(splits=False)),
+        f"k-means, k={ACTIVITIES}": kmeans_matching([m.means_ for m in models], ACTIVITIES, seed=0),
+    }
+    alone = np.concatenate([path + 1000 * j for j, path in enumerate(paths)])
+    person = np.repeat(np.arange(len(people)), [len(p.X) for p in people])
+    found = {
+        **{name: np.concatenate([f.labels[j][path] for j, path in enumerate(paths)]) for name, f in matched.items()},
+        DECODED: fusion.model().predict(everyone.X, everyone.lengths),
+        NONE: alone,
+        FULL: together,
+        f"{FULL}, no state shared": together * len(people) + person,
+        "local states named by the full model": named(alone, together),
+        "local states named by the truth": named(alone, everyone.activity),
+    }
+    return {
+        "scores": {name: scores(everyone.activity, path) for name, path in found.items()},
+        "people": [p.name for p in people],
+        "frames": len(everyone.X),
+        "K": [m.n_states_ for m in (*models, full)],
+        "seconds": seconds,
+        "paths": {name: runs(found[name]) for name in (NONE, OURS, FULL)},
+    }
+
+
+def timed(seconds: list[float], work: Any, given: Any) -> Any:
+    """What some work gives; its CPU seconds are added to the list."""
+    begun = time.process_time()
+    result = work(given)
+    seconds.append(time.process_time() - begun)
+    return result
+
+
+def named(path: Index, by: Index) -> Index:
+    """Every state as what most of its frames are by another segmentation: the best that a matching of them can do."""
+    states, index = np.unique(path, return_inverse=True)
+    return np.array([np.bincount(by[path == state]).argmax() for state in states])[index]
+
+
+def scores(activity: Index, path: Index) -> dict[str, float]:
+    """Of a segmentation."""
+    path = np.unique(path, return_inverse=True)[1]
+    return {"hamming": hamming(activity, path), "ari": adjusted_rand(activity, path), "K": int(path.max()) + 1}
+
+
+def runs(path: Index) -> list[list[int]]:
+    """A path as runs: state and number of frames."""
+    ends = np.flatnonzero(np.diff(path, append=-1))
+    return [[int(path[e]), int(n)] for e, n in zip(ends, np.diff(ends, prepend=-1), strict=True)]
+
+
+def unpacked(found: Sequence[Sequence[int]]) -> Index:
+    """A path from its runs."""
+    return np.concatenate([np.full(n, k) for k, n in found])
