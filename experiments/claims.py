@@ -51,13 +51,9 @@ def temperatures() -> list[Row]:
 
 
 def simulated() -> list[Row]:
-    """Simulated atoms and chains."""
+    """Simulated atoms."""
     n, J = "10 draws", "J = 100, sigma = 10: "
-    rows = [judged("simulated", f"{J}{what} of 'ours'", n) for what in ("K", "ARI")]
-    for sites in (10, 25, 50):
-        rows.append(judged("hmm_scale", f"{sites} sites: K within", "5 draws"))
-        rows.append(judged("hmm_scale", f"{sites} sites: Hamming", "5 draws"))
-    return rows
+    return [judged("simulated", f"{J}{what} of 'ours'", n) for what in ("K", "ARI")]
 
 
 def right() -> list[Row]:
@@ -66,32 +62,12 @@ def right() -> list[Row]:
     return [judged("right", c["text"], f"{len(record['seeds'])} seeds") for c in record["claims"]]
 
 
-OURS = "fuse(models)"
-AHEAD = "Two people, default: fused (means + covariances) ahead of the full model in"
-
-
 def movements() -> list[Row]:
     """Hidden Markov models of people."""
-    rows = [
-        judged("mocap", f"{AHEAD} hamming", "8 starts", "two people: means + covariances ahead of full in Hamming"),
-        judged("mocap", f"{AHEAD} ari", "8 starts", "two people: the same in ARI"),
-        judged("mocap", "Two people: less than half", "8 starts"),
-    ]
-    results = kept(HERE / "mocap" / "people" / "results.json")["results"]
-    for kind, paper in (("two people of the paper", True), ("2 to 8 people", False)):
-        groups = [r["rows"] for name, r in results.items() if name.startswith("two") == paper]
-        for method in ("no matching", "full model", "full model, no state shared", "hmmlearn + BIC, all frames"):
-            ours, theirs = ([[g[m][what] for g in groups] for what in ("hamming", "ari")] for m in (OURS, method))
-            less, more = paired(theirs[0], ours[0]), paired(ours[1], theirs[1])
-            found = less.verdict if less.verdict == more.verdict else f"{less.verdict} / {more.verdict}"
-            text = f"{kind}: `{OURS}` as good as {method} (Hamming / ARI)"
-            holds, number = {"ahead": YES, "behind": NO}.get(found, found), "starts" if paper else "groups"
-            by = f"Hamming better by {less}, ARI by {more}"
-            rows.append(Row(text, "mocap/people", holds, by, f"{len(groups)} {number}"))
-    for claim in kept(HERE / "mocap" / "forty" / "results.json").get("claims", []):
-        found = judged("mocap/forty", claim["text"], "one run")
-        rows.append(found._replace(claim=f"time at home, {found.claim}"))
-    return rows
+    record = kept(HERE / "mocap" / "results.json")
+    groups = sum(name.startswith("people/") for name in record["results"])
+    number = {True: "5 starts", False: f"{groups} groups"}
+    return [judged("mocap", c["text"], number[c["text"].startswith("two")]) for c in record["claims"]]
 
 
 def topics() -> list[Row]:
@@ -223,7 +199,7 @@ def verdict(found: Paired) -> str:
 
 PARTS: Mapping[str, Callable[[], list[Row]]] = {
     "The bare call on estimated models": right,
-    "Simulated atoms and chains": simulated,
+    "Simulated atoms": simulated,
     "Temperatures": temperatures,
     "Movements": movements,
     "Topics": topics,

@@ -35,12 +35,13 @@ SAID = ("seeds", "seed", "first_seed", "draws", "cases", "catalogue", "quick", "
 
 BEFORE = "recorded before hashes of code were kept"
 RECORDED_BEFORE = (
-    "directions families groups hmm_scale hostile mixtures mocap networks "
-    "planned_topics right simulated temperatures time topics verdicts"
+    "directions families groups hostile mixtures networks planned_topics right simulated temperatures "
+    "time topics verdicts"
 )
 EXEMPT = {
     "experiments/accidents": "tests/test_accidents.py asks today's code for what is named and what is not",
     "benchmarks": "seconds of one machine, measured anew where speed is claimed",
+    "experiments/mocap": "run once in an hour of two cores; to be run again when the code stands still",
     "experiments/images": "needs torch, and MNIST by a path: run by hand",
     **dict.fromkeys((f"experiments/{name}" for name in RECORDED_BEFORE.split()), BEFORE),
 }

@@ -16,7 +16,7 @@ from pathlib import Path
 from study import NEEDS
 
 HERE = Path(__file__).parent
-STUDIES = ("simulated", "topics", "temperatures", "mocap", "hmm_scale")
+STUDIES = ("simulated", "topics", "temperatures", "mocap")
 
 
 def main() -> None:

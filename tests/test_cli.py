@@ -390,7 +390,8 @@ def test_help_is_there_for_every_command(run):
     code, said, _ = run("--help")
     assert code == 0
     at_a_site, later = ["export", "inspect", "validate"], ["add", "remove", "compare"]
-    for command in [*at_a_site, "fuse", "verdict", "report", "model", "apply", *later, "simulate", "demo", "adapters"]:
+    others = ["simulate", "demo", "reproduce", "adapters"]
+    for command in [*at_a_site, "fuse", "verdict", "report", "model", "apply", *later, *others]:
         assert command in said
         assert run(command, "--help")[0] == 0
 

@@ -19,7 +19,6 @@ PRINTED = [
     ("hostile/megabyte.py", ["--limit", 10], ["28 files, 0 slow"]),  # seconds: what is quadratic takes minutes
     ("accidents/run.py", ["--smoke"], ["| clean |  | 1 of 1 | 0 of 1 |", "| X= of another site | 1 of 1 |"]),
     ("groups/run.py", ["--seeds", 1, "--parts", "kmeans", "NMF"], ["## kmeans, K unknown", "| co-association"]),
-    ("families/lacking.py", ["--smoke"], ["30 % lacking", "(n = 2)"]),
 ]
 
 
@@ -32,20 +31,9 @@ def test_what_is_printed(program, options, words, tmp_path):
 def test_directions(tmp_path):
     printed_by(EXPERIMENTS / "directions/run.py", "--smoke", "--out", tmp_path)
     studies = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
-    assert sorted(studies) == [
-        "concentrations",
-        "features",
-        "gaussian",
-        "huge",
-        "large",
-        "maps",
-        "signatures",
-        "topics",
-    ]
-    first = {name: record["rows"][0]["method"] for name, record in studies.items() if name != "features"}  # scores
-    assert all(method.startswith("fuse(sites") for method in first.values())
+    assert sorted(studies) == ["maps", "signatures", "topics"]
+    assert all(record["rows"][0]["method"].startswith("fuse(sites") for record in studies.values())
     assert all(record["provenance"]["commit"] for record in studies.values())
-    assert all(row["same"] for row in studies["large"]["rows"] if "same" in row)
     maps = {row["method"]: row["ari"] for row in studies["maps"]["rows"]}
     assert maps["fuse(sites, Directions(axial=True))"] > maps["one concentration, as before"]
 
@@ -142,21 +130,6 @@ def test_time(tmp_path):
         assert rows[0]["fuse(groups, times=times)"]["ari"] == 1.0
         assert rows[0]["fuse(groups, times=times)"]["rise"] > -0.01
     assert all(len(table["rows"]) for table in record["tables"])
-
-
-def test_clusters_of_countries(tmp_path):
-    printed_by(EXPERIMENTS / "time/countries.py", "--smoke", "--out", tmp_path)
-    [[found]] = json.loads((tmp_path / "results.json").read_text())["cells"].values()
-    best = found["by members (ceiling)"]["kept"]
-    assert all(row["kept"] > 0.5 for row in found.values())
-    once = [row["kept"] for name, row in found.items() if name != "fuse(models)"]  # may join clusters
-    assert all(kept <= best + 1e-9 for kept in once)
-
-
-def test_many_weeks(tmp_path):
-    printed_by(EXPERIMENTS / "time/large.py", "--smoke", "--out", tmp_path)
-    cells = json.loads((tmp_path / "results.json").read_text())["cells"]
-    assert all(cell["fuse(groups, times=times)"]["ari"] > 0.99 for cell in cells.values())
 
 
 def test_planned_topics(tmp_path):

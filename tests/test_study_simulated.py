@@ -51,4 +51,4 @@ def test_quick_run(tmp_path):
     record = quick_run("simulated", tmp_path)
     assert record["results"]["true/20/1/100"]["methods"]["ours"]["ari"] == 1.0
     assert record["results"]["true/100/10/100"]["methods"]["SPAHM, authors' form"]["K"] > 150
-    assert len(record["figures"]) == 4
+    assert len(record["figures"]) == 3

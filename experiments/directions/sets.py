@@ -54,13 +54,6 @@ def at_cosine(atoms: Values, cosine: float, rng: np.random.Generator) -> Values:
     return unit(cosine * atoms + np.sqrt(1 - cosine**2) * unit(across))
 
 
-def about(atoms: Values, kappa: float, rng: np.random.Generator) -> Values:
-    """One draw of von Mises-Fisher about each atom."""
-    from scipy.stats import vonmises_fisher
-
-    return np.concatenate([vonmises_fisher(atom, kappa).rvs(1, random_state=rng) for atom in atoms])
-
-
 def read_catalogue(path: Path | None, rng: np.random.Generator) -> Values:
     """Signatures (number, 96) of a tab-separated table with one column each; drawn ones without a table."""
     if path is None:
@@ -142,55 +135,3 @@ def topics(seed: int, models: int = MODELS) -> Sets:
     truth = [rng.permutation(GROUPS)[:GROUPS_HELD] for _ in range(models)]
     sites = [unit(np.array([words[rng.permutation(groups[g])[:TOLD]].mean(0) for g in held])) for held in truth]
     return Sets(truth, sites)
-
-
-def dictionaries(seed: int, L: int, J: int, D: int, cosine: float = 0.85) -> Sets:
-    """Dictionaries of L directions each, half of which all sites share."""
-    rng = np.random.default_rng(seed)
-    shared = unit(rng.normal(size=(L // 2, D)))
-    truth, sites = [], []
-    for j in range(J):
-        own = unit(rng.normal(size=(L - L // 2, D)))
-        order = rng.permutation(L)
-        names = np.concatenate([np.arange(L // 2), L // 2 + j * len(own) + np.arange(len(own))])
-        truth.append(names[order])
-        sites.append(at_cosine(np.concatenate([shared, own]), cosine, rng)[order])
-    return Sets(truth, sites)
-
-
-def centres(seed: int, J: int, L: int, D: int, noise: float) -> Sets:
-    """Sites of L real vectors each, half of which all sites share, at this deviation from atoms of deviation one."""
-    rng = np.random.default_rng(seed)
-    shared = rng.normal(size=(L // 2, D))
-    truth, sites = [], []
-    for j in range(J):
-        own = rng.normal(size=(L - L // 2, D))
-        order = rng.permutation(L)
-        names = np.concatenate([np.arange(L // 2), L // 2 + j * len(own) + np.arange(len(own))])
-        truth.append(names[order])
-        sites.append((np.concatenate([shared, own]) + noise * rng.normal(size=(L, D)))[order])
-    return Sets(truth, sites)
-
-
-def learned_dictionaries(seed: int, number: int, features: int, images: int) -> list[Values]:
-    """Dictionaries learned from handwritten digits, each from other images and another start; signs mean nothing."""
-    from sklearn.datasets import load_digits
-    from sklearn.decomposition import MiniBatchDictionaryLearning
-
-    X = load_digits().data
-    X = (X - X.mean(0)) / X.std()
-    found = []
-    for each in range(number):
-        rng = np.random.default_rng([seed, each])
-        fit = MiniBatchDictionaryLearning(features, alpha=1, batch_size=64, max_iter=3, random_state=each)
-        found.append(unit(fit.fit(X[rng.permutation(len(X))[:images]]).components_))
-    return found
-
-
-def overlapping(seed: int, J: int, D: int, kappa: float) -> Sets:
-    """Draws from the model itself: each of J sites holds about half of twelve atoms spread evenly."""
-    rng = np.random.default_rng(seed)
-    atoms = unit(rng.normal(size=(12, D)))
-    truth = [np.flatnonzero(rng.random(12) < 0.5) for _ in range(J)]
-    truth = [held for held in truth if len(held)]
-    return Sets(truth, [about(atoms[held], kappa, rng) for held in truth])

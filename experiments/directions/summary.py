@@ -13,14 +13,6 @@ Rows = list[dict[str, object]]
 
 def table(rows: Rows) -> str:
     """Means over seeds, one line per cell and method."""
-    if any("auc" in row for row in rows):
-        names = ("auc", "cosine", "share", "of")
-        lines = ["| | | AUC | cosine | share | of |", "|---|---|---|---|---|---|"]
-        for row in rows:
-            cells = [row.get(name) for name in names]
-            spelt = ["" if x is None else f"{x:.3f}" if isinstance(x, float) else str(x) for x in cells]
-            lines.append(f"| {row['cell']} | {row['method']} | {' | '.join(spelt)} |")
-        return "\n".join(lines) + "\n"
     lines = [
         "| | | seeds | ARI | K | true K | shared | true | ratio | CPU s |",
         "|---|---|---|---|---|---|---|---|---|---|",

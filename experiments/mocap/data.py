@@ -26,7 +26,9 @@ WORDS = (
 )
 """Activities: the first of these words in a take's description names it."""
 
-UNSEEN = tuple("1 2 5 6 16 36 41 56 64 75 76 85 104 124 137 141 142 144".split())
+UNSEEN = tuple(
+    ["1", "2", "5", "6", "16", "36", "41", "56", "64", "75", "76", "85", "104", "124", "137", "141", "142", "144"]
+)
 """People of two activities or more who had no part in the choice of zeta's slope or of the default matching."""
 
 LONGEST, SEQUENCES, MOST_TAKES = 100, 3, 3

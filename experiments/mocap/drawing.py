@@ -26,7 +26,7 @@ BONES |= {"foot": 0.1, "shoulder": 0.129, "hip": 0.0955}
 """Lengths in body heights (Drillis and Contini, 1966; shoulder and hip: half of the breadth). The data have angles of
 joints and no skeleton of the person."""
 STANDING = {"humerus": 25.0, "radius": 50.0, "tibia": 35.0}
-"""Degrees that are added, as channels are centred: arms a little off the body, elbows and knees never bent backwards."""
+"""Degrees that are added, as channels are centred: arms a little off the body, elbows and knees bent forwards."""
 
 
 def draw(results: Results, folder: Path) -> list[Figure]:
@@ -66,7 +66,9 @@ def squares(done: Sequence[Result], file: Path) -> None:
     import matplotlib.pyplot as plt
 
     shown = [name for name in done[0]["scores"] if "named" not in name and "shared" not in name and name != DECODED]
-    local, matching, full = np.mean([(max(r["seconds"][:-2]), r["seconds"][-1], r["seconds"][-2]) for r in done], axis=0)
+    local, matching, full = np.mean(
+        [(max(r["seconds"][:-2]), r["seconds"][-1], r["seconds"][-2]) for r in done], axis=0
+    )
     share = {FULL: 1.0, NONE: local / full}
     figure, axes = plt.subplots(2, 1, figsize=(7.5, 5), sharex=True, layout="constrained")
     for ax, key, label in zip(axes, ("hamming", "ari"), ("1 - Hamming", "ARI"), strict=True):

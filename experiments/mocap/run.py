@@ -1,6 +1,6 @@
 """Do hidden Markov models of people, fused, segment their movements as well as one fitted to all frames?
 
-python experiments/mocap/run.py            # the two people of the paper, and 21 groups of people that no choice has seen
+python experiments/mocap/run.py            # the two people of the paper, and groups of people that no choice has seen
 python experiments/mocap/run.py --quick    # one start, one pair
 """
 
@@ -106,8 +106,8 @@ def summary(results: Results) -> Summary:
                 "Segmentations",
                 ["", "states", "Hamming", "ARI", "states seen", "n"],
                 rows,
-                f"States of person 13, person 14, full model in the paper's setting: {states}; the paper: 9, 13, 14. Its "
-                "Hamming and ARI are in a figure without numbers.",
+                f"States of person 13, person 14, full model in the paper's setting: {states}; the paper: 9, 13, 14. "
+                "Its Hamming and ARI are in a figure without numbers.",
             ),
             Table(
                 f"{OURS}, less others on the same people",
@@ -122,7 +122,9 @@ def summary(results: Results) -> Summary:
                 times,
                 'The paper: "less than half of the time of the full model".',
             ),
-            Table("What limits", ["", "part", "Hamming, less by", "ARI, more by"], limits, "Above zero: ours is better."),
+            Table(
+                "What limits", ["", "part", "Hamming, less by", "ARI, more by"], limits, "Above zero: ours is better."
+            ),
         ],
         claims,
         {f"{kind}, {OURS}": (rows_of(done), 0.03) for kind, done in kinds(results).items()},
@@ -143,8 +145,8 @@ def rows_of(done: Sequence[Result]) -> float:
 STUDY = Study(
     name="mocap",
     title="Movements: hidden Markov models of people",
-    question="Each person's frames make a sticky HDP-HMM. Are its states, fused, as good a segmentation as one model of "
-    "all frames, at less than half its time? Two people of the paper, and groups of people whom no choice has seen.",
+    question="Each person's frames make a sticky HDP-HMM. Are its states, fused, as good a segmentation as one model "
+    "of all frames, at less than half its time? Two people of the paper, and groups of people whom no choice has seen.",
     tasks=tasks,
     summary=summary,
     draw=draw,

@@ -39,7 +39,9 @@ def compared(people: Sequence[Person], setting: str, seed: int) -> dict[str, Any
         OURS: fusion,
         "SPAHM, authors' form": fuse(means, preset="authors"),
         "means alone": fuse(means, search=Search(splits=False)),
-        f"k-means, k={ACTIVITIES}": kmeans_matching([m.means_ for m in models], ACTIVITIES, seed=0),
+        f"k-means, k={ACTIVITIES}": kmeans_matching(
+            [m.means_ for m in models], min(ACTIVITIES, sum(len(m.means_) for m in models)), seed=0
+        ),
     }
     alone = np.concatenate([path + 1000 * j for j, path in enumerate(paths)])
     person = np.repeat(np.arange(len(people)), [len(p.X) for p in people])

@@ -1,4 +1,4 @@
-"""The paper's three figures redrawn with what Hausdorff does not show, and errors by support."""
+"""The paper's three figures redrawn with what Hausdorff does not show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from contenders import AUTHORS, ERRORS, KMEANS, OURS, PAPER, POOLED, THOROUGH
-from measures import SUPPORTS
 from repeats import KINDS, Repeats, Setting, standard_error
 
 from study import Figure, Results
@@ -41,9 +40,6 @@ def draw(results: Results, folder: Path) -> list[Figure]:
         figure(folder / "over_sites.svg", lambda: curves(repeats, "J", SITES), f"Over sites, noise 1. {told}"),
         figure(folder / "hyperparameters.svg", lambda: errors(repeats), "Relative error of hyperparameters and of the "
                "number of atoms over noise, from k-means local atoms, 20 sites. Dotted: read off the true atoms."),
-        figure(folder / "support.svg", lambda: by_support(repeats), "Distance of a true atom from the nearest fused "
-               "one, per coordinate and unit of noise, by the number of sites that hold it; 20 sites, true local "
-               "atoms. Dotted: the mean of as many values."),
     ]  # fmt: skip
 
 
@@ -105,30 +101,6 @@ def errors(repeats: Repeats) -> Any:
         ax.set_ylim(bottom=0)
         logarithmic(ax, x)
     axes[0].set_ylabel("relative error")
-    legend(page, axes)
-    return page
-
-
-def by_support(repeats: Repeats) -> Any:
-    """Errors of atoms by support, at little and at much noise."""
-    import matplotlib.pyplot as plt
-
-    page, axes = plt.subplots(1, 2, figsize=(8.2, 3.2), sharey=True, layout="constrained")
-    places = np.arange(len(SUPPORTS))
-    for ax, sigma in zip(axes, (1.0, 10.0), strict=True):
-        for setting in repeats.settings("true", J=20, sigma=sigma):
-            for name in repeats.contenders("true"):
-                colour, marker, style = LOOKS[name]
-                ax.plot(places, repeats.off(setting, name), color=colour, marker=marker, linestyle=style, label=name,
-                        markersize=4.5, linewidth=1.4)  # fmt: skip
-        ax.plot(places, 1 / np.sqrt([1, 2.5, 6, 15]), ":", color="#555555", label="mean of as many values")
-        ax.set_xticks(places, ["1", "2-3", "4-9", "10+"])
-        ax.set_xlabel("sites that hold the atom")
-        ax.set_title(rf"$\sigma$ = {sigma:g}")
-        ax.set_yscale("log")
-        ax.set_yticks([0.2, 0.5, 1.0], [".2", ".5", "1"])
-        ax.minorticks_off()
-    axes[0].set_ylabel(r"error / $\sigma$")
     legend(page, axes)
     return page
 

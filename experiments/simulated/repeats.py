@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from contenders import AUTHORS
 
-from paired import Paired, paired
 from study import Results
 
 KINDS = {"true": "true local atoms", "kmeans": "k-means local atoms"}
@@ -44,11 +42,6 @@ class Repeats:
         """Who met this kind of local atoms."""
         return next((list(rows[0]["methods"]) for s, rows in self.by_setting.items() if s.kind == kind), [])
 
-    @property
-    def everyone(self) -> set[str]:
-        """Who met anything."""
-        return {name for kind in KINDS for name in self.contenders(kind)}
-
     def true_K(self, setting: Setting) -> np.ndarray:
         """True numbers of atoms."""
         return np.array([row["true K"] for row in self.by_setting[setting]], dtype=float)
@@ -64,25 +57,6 @@ class Repeats:
     def told(self, setting: Setting, measure: str) -> np.ndarray:
         """What whoever is told the true atoms reaches."""
         return np.array([row["told the atoms"][measure] for row in self.by_setting[setting]])
-
-    def off(self, setting: Setting, contender: str) -> np.ndarray:
-        """Root mean square error of an atom in each class of supports, over all repeats."""
-        rows = [row["methods"][contender]["off"] for row in self.by_setting[setting]]
-        squares = np.square(np.array(rows, dtype=float))
-        seen = ~np.isnan(squares)
-        with np.errstate(invalid="ignore"):  # no repeat has such atoms: not a number
-            return np.sqrt(np.where(seen, squares, 0.0).sum(axis=0) / seen.sum(axis=0))
-
-    def less(self, setting: Setting, contender: str, measure: str) -> Paired:
-        """A contender less the authors' form, repeat by repeat; above zero is worse."""
-        sign = -1.0 if measure == "ari" else 1.0
-        return paired(*(sign * self.values(setting, name, measure) for name in (contender, AUTHORS)))
-
-    def worse(self, setting: Setting, contender: str, measure: str) -> tuple[float, float]:
-        """By how much a contender is worse than the authors' form, repeat by repeat: mean and its standard error."""
-        sign = -1.0 if measure == "ari" else 1.0
-        difference = sign * (self.values(setting, contender, measure) - self.values(setting, AUTHORS, measure))
-        return float(difference.mean()), standard_error(difference)
 
 
 def standard_error(values: Sequence[float] | np.ndarray) -> float:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scores import LEVELS
 
-from data import FEATURES, UNIT
 from paired import paired
 from study import Claim, Summary, Table
 
@@ -34,14 +33,6 @@ METHODS = {
 PAPER = {"local": (5.509, 14.565), "passed back": (5.860, 8.917), "local, many": (5.267, 15.848)}
 """The paper's table, on other data (GSOD): own, across."""
 
-LIMITS = {
-    "pooled": "all rows, kernel learned from all rows",
-    "factors, pooled kernel": "what the states sent, that kernel",
-    "data, fused kernel": "all rows, kernel learned from what the states sent",
-    "natural": "what the states sent, kernel learned from it",
-    "natural, medians": "what the states sent, medians of the states' kernels",
-}
-JUDGED = ("local", "passed back", "spahm", "bcm", "poe", "rbcm", "natural", "natural, own noise", "pooled")
 WITHIN = 1.0  # per cent
 HONEST = (0.88, 0.92)  # shares that intervals of 90 % may hold
 
@@ -51,7 +42,7 @@ Scores = Mapping[str, Sequence[Mapping[str, Any]]]
 def summary(results: Mapping[str, Mapping[str, Any]]) -> Summary:
     """What all repeats say."""
     scores, whole = gathered(results), [r for name, r in results.items() if name.startswith("repeat/")]
-    tables = [main_table(scores), limits_table(scores), honesty_table(scores), sizes_table(whole)]
+    tables = [main_table(scores), sizes_table(whole)]
     keys = {
         **{
             f"{name}, {part}": (mean(scores, name, part), 0.03)
@@ -120,61 +111,20 @@ def main_table(scores: Scores) -> Table:
     return Table("Error of the next day's temperature", columns, rows, note)
 
 
-def limits_table(scores: Scores) -> Table:
-    """Where the distance from pooled data comes from."""
-    rows = [
-        [
-            label,
-            *(with_spread(column(scores, name, part)) for part in ("own", "across")),
-            with_spread(behind(scores, name), 2),
-        ]
-        for name, label in LIMITS.items()
-    ]
-    note = "What 50 points lose of a state's rows is the second line, what their kernel loses the third."
-    return Table("What limits the fused process", ["", "own state", "across", "behind pooled, %"], rows, note)
-
-
-def honesty_table(scores: Scores) -> Table:
-    """Calibration."""
-    labels = {**METHODS, "natural, own noise": "natural fusion, each state's own noise at home"}
-    rows = []
-    for name in JUDGED:
-        own = [f"{held(scores, name, 'held', level).mean():.3f}" for level in LEVELS]
-        across = [f"{held(scores, name, 'held_across', level).mean():.3f}" for level in LEVELS]
-        spread, surprise = mean(scores, name, "held_spread"), mean(scores, name, "surprise")
-        rows.append([labels[name], " / ".join(own), " / ".join(across), f"{spread:.3f}", f"{surprise:.3f}"])
-    wanted = " / ".join(f"{level:.0%}" for level in LEVELS)
-    columns = ["", f"own: {wanted}", f"across: {wanted}", "states, 90 %", "surprise, own"]
-    note = (
-        "Shares of test temperatures within the central intervals, which should be those in the head; standard "
-        "deviation between states of the share within 90 %, of which sampling alone gives 0.021; minus the mean "
-        "log density in F."
-    )
-    return Table("Is the predicted spread honest?", columns, rows, note)
-
-
 def sizes_table(whole: Sequence[Mapping[str, Any]]) -> Table:
-    """Sizes found, and lengthscales."""
+    """Sizes found."""
 
     def of(name: str, digits: int = 0) -> str:
         return with_spread(np.array([r[name] for r in whole], dtype=float), digits)
-
-    def scales(name: str) -> str:
-        found = np.median([r["kernels"][name] for r in whole], axis=0) * UNIT
-        return ", ".join(f"{f} {s:.3g}" for f, s in zip(FEATURES, found, strict=True))
 
     rows = [
         ["fused points, gamma0 = 50 (the paper: 289 ± 9.8)", of("K")],
         ["with those that complete them", of("M")],
         ["fused points, gamma0 learned", of("K learned")],
         ["gamma0 learned", of("gamma0 learned", 1)],
-        ["lengthscales, medians of the states'", scales("local")],
-        ["lengthscales, natural fusion", scales("natural")],
-        ["lengthscales, pooled", scales("pooled")],
         ["CPU seconds of a repeat, all methods", of("cpu")],
     ]
-    note = "Lengthscales in days, months, years, degrees, feet and F: medians over repeats."
-    return Table("Sizes and kernels", ["", "found"], rows, note)
+    return Table("Sizes", ["", "found"], rows)
 
 
 def claims(scores: Scores) -> list[Claim]:
@@ -184,8 +134,6 @@ def claims(scores: Scores) -> list[Claim]:
     own, across = (float(held(scores, "natural", part).mean()) for part in ("held", "held_across"))
     many = column(scores, "local, many", "across")
     few = column(scores, "local", "across")[: len(many)]  # the same splits come first
-    more = column(scores, "pooled, many", "across")
-    larger = 100 * (column(scores, "natural", "across")[: len(more)] / more - 1)
     return [
         Claim(
             "Across the country the fused process is, in the mean, within 1 % of the pooled one, with no data moved.",
@@ -211,10 +159,5 @@ def claims(scores: Scores) -> list[Claim]:
             "More points do not help a state across the country, as in the paper.",
             f"{with_spread(many, 2)} F with 300 points, {with_spread(few, 2)} F with 50 on the same splits.",
             bool(many.mean() > 0.98 * few.mean()),
-        ),
-        Claim(
-            "It is within 1 % of a pooled process with 600 points, too.",
-            f"{paired(larger, 0 * larger)} % behind.",
-            bool(larger.mean() <= WITHIN),
         ),
     ]

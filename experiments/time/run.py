@@ -39,7 +39,7 @@ NOISE, LIFE, HELD, ALIVE = 0.1, 20.0, 0.8, 12.0
 FIRST_SEED, SEEDS = 1000, 10
 
 METHODS = ("fuse(groups, times=times)", "fuse(groups)", "chain, threshold seen on the truth", "SDDM's rule, told all")
-OURS, CEILING = METHODS[0], "the model itself, told all, from the truth"
+OURS = METHODS[0]
 AHEAD, LEARNED_AT_TRUTH = 5, 4
 
 
@@ -73,7 +73,6 @@ def measure(drift: float, seed: int, T: int) -> dict[str, Any]:
     ):
         found[name] = scores(drawn, tracks.labels, len(tracks.places))
         found[name]["rmse"] = errors(drawn, tracks.labels, lambda k, h, places=tracks.places: places[k])
-    found[CEILING] = told_mode(timed, drawn, drift)
     found["same labels"] = adjusted_rand_score(np.concatenate(static.labels), np.concatenate(timed.labels))
     return found
 
@@ -92,25 +91,6 @@ def true_objective(fusion: modelweld.Fusion, drawn: Moving) -> float:
     for _ in range(LEARNED_AT_TRUTH):
         board.learn()
     return board.objective()
-
-
-def told_mode(fusion: modelweld.Fusion, drawn: Moving, drift: float) -> dict[str, float]:
-    """The most probable matching found from the truth, and from ours, under the rates that groups were drawn with.
-
-    What is missing there no search and no learning would bring: the values do not say it.
-    """
-    board, order = timeline_board(fusion._fit, "atom")
-    truth = np.unique(np.concatenate(drawn.labels), return_inverse=True)[1][order]
-    memory = -1 / np.log(np.sqrt(1 - (drift * NOISE) ** 2)) if drift else np.inf
-    family = modelweld.Drift(mean=0.0, noise=NOISE**2, spread=1.0, memory=float(memory), learning="nothing")
-    prior, ends = modelweld.BirthDeath(ALIVE, HELD, 1 / LIFE), []
-    for labels in (truth, board.labels):
-        end = Timeline(board.stack, board.times, family, prior, labels.copy())
-        while end.sweep(np.zeros(0, np.int64)):
-            pass
-        ends.append((end.objective(), end.labels))
-    best = max(ends, key=lambda one: one[0])[1]
-    return {"ari": adjusted_rand_score(truth, best), "off": len(np.unique(best)) - len(np.unique(truth))}
 
 
 def last_labels(drawn: Moving, labels: list[Index]) -> dict[int, int]:
@@ -171,7 +151,7 @@ def table_of(cells: dict[str, list[dict[str, Any]]]) -> list[Table]:
     """Matching, forecasts and what was learned, one row per drift."""
     matched, ahead, rates = [], [], []
     for drift, rows in cells.items():
-        for name in (*METHODS, CEILING):
+        for name in METHODS:
             ari = [row[name]["ari"] for row in rows]
             off = [row[name]["off"] for row in rows]
             cpu = np.mean([row[name]["cpu"] for row in rows]) if "cpu" in rows[0][name] else None
@@ -186,8 +166,6 @@ def table_of(cells: dict[str, list[dict[str, Any]]]) -> list[Table]:
                     "" if cpu is None else f"{cpu:.2f}",
                 ]
             )
-            if name == CEILING:
-                continue
             ahead.append(
                 [
                     drift,

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from topic_data import Corpus, unit
 
-from modelweld import Directions, Fusion, Search, fuse
+from modelweld import Fusion, Search, fuse
 from shared.baselines import kmeans_matching
 
 TOPICS_PER_BOOK = 25
@@ -104,34 +104,13 @@ def with_errors(local: Local) -> Fusion:
     return fuse(local.models, search=Search("plain", splits=False))
 
 
-def default(local: Local) -> Fusion:
-    """Nothing said: standard errors, several topics of a book may be pieces of one, atoms are merged and split."""
-    return fuse(local.models)
-
-
-def gaussian(local: Local) -> Fusion:
-    """Centres alone."""
-    return fuse(local.centres)
-
-
-def directions(local: Local) -> Fusion:
-    """Directions of the centres."""
-    return fuse([unit(centres) for centres in local.centres], Directions())
-
-
 def paper(local: Local) -> Fusion:
     """The paper's setting, on directions."""
     return fuse([unit(centres) for centres in local.centres], preset="paper")
 
 
-OURS, DEFAULT = "fused, standard errors", "fused, all defaults"
-FUSED: Mapping[str, Callable[[Local], Fusion]] = {
-    OURS: with_errors,
-    "fused, Gaussian": gaussian,
-    "fused, Directions": directions,
-    DEFAULT: default,
-    "SPAHM, paper's setting": paper,
-}
+OURS, PAPER = "fused, standard errors", "SPAHM, paper's setting"
+FUSED: Mapping[str, Callable[[Local], Fusion]] = {OURS: with_errors, PAPER: paper}
 
 
 def fused(corpus: Corpus, local: Local, name: str) -> tuple[Fusion, Topics]:
@@ -170,31 +149,6 @@ def pooled_kmeans(corpus: Corpus, K: int, seed: int) -> Topics:
     with quiet():
         model = KMeans(K, n_init=1, random_state=seed).fit(np.vstack([corpus.vectors[b.words] for b in corpus.books]))
     return assigned(corpus, model.cluster_centers_, time.process_time() - begun)
-
-
-def pooled_lda(corpus: Corpus, K: int, seed: int, iterations: int) -> tuple[Topics, list[float]]:
-    """Collapsed Gibbs sampling on all tokens (tomotopy), and the log likelihood per token along the way.
-
-    A topic's centre is the mean of its tokens' vectors.
-    """
-    import tomotopy
-
-    begun = time.process_time()
-    model = tomotopy.LDAModel(k=K, seed=seed, min_cf=0, rm_top=0)
-    for book in corpus.books:
-        model.add_doc(np.repeat(corpus.words[book.words], book.counts).tolist())
-    path = []
-    for _ in range(10):
-        model.train(iterations // 10, workers=1)
-        path.append(float(model.ll_per_word))
-    seconds = time.process_time() - begun
-    number = {word: k for k, word in enumerate(corpus.words)}
-    known = [number[word] for word in model.used_vocabs]
-    totals = np.array(model.get_count_by_topics())
-    tokens = np.zeros((K, len(corpus.words)))
-    tokens[:, known] = totals[:, None] * np.array([model.get_topic_word_dist(k) for k in range(K)])
-    shares = np.array([document.get_topic_dist() for document in model.docs])
-    return Topics(tokens @ corpus.vectors, tokens, shares, seconds), path
 
 
 PRIORS = {"authors' prior": authors_prior, "scaled prior": matched_prior}

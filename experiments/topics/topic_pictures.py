@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from topic_tasks import rows_by_method
-
 if TYPE_CHECKING:
     from study import Figure, Results
 
@@ -27,17 +24,11 @@ def draw(results: Results, folder: Path) -> Sequence[Figure]:
     mpl.use("Agg")
     with mpl.rc_context(STYLE):
         war(results, folder / "war.svg")
-        strips(results, folder / "coherence.svg")
     return [
         Figure(
             "war.svg",
             "A topic of war, as in the paper's figure: five of the local topics that were fused, with the words of"
             " their book nearest to their centre; the fused topic; and Gaussian LDA's nearest to the same words.",
-        ),
-        Figure(
-            "coherence.svg",
-            "UCI coherence, one dot a seed, bars at means: topics in three books or more and as many of each rival's,"
-            " by both rules for a topic's ten words. Further right is better.",
         ),
     ]
 
@@ -95,33 +86,4 @@ def war(results: Results, path: Path) -> None:
     for k, name in enumerate({name.split("/")[1]: name for name in reversed(samplers)}[key] for key in sorted(heads)):
         box(axes, 82 * k, 5, 37, 14, heads[name.split("/")[1]], results[name]["war"], ORANGE)
     figure.savefig(path, metadata=NO_DATE, bbox_inches="tight")
-    plt.close(figure)
-
-
-def strips(results: Results, path: Path) -> None:
-    """One dot per seed."""
-    import matplotlib.pyplot as plt
-
-    rows = rows_by_method(results)
-    order = [*(name for name in rows if "LDA" in name), *(name for name in reversed(rows) if "LDA" not in name)]
-    figure, panels = plt.subplots(1, 2, figsize=(10.5, 0.34 * len(order) + 1.4), sharey=True)
-    for axes, (rule, title) in zip(
-        panels,
-        (("nearest", "Words nearest to the centre (the paper's rule)"), ("tokens", "Words by tokens (LDA's rule)")),
-        strict=True,
-    ):
-        for y, method in enumerate(order):
-            values = [row[f"{rule}/filtered"]["uci"] for row in rows[method]]
-            colour = BLUE if method.startswith("fused") else GREEN if "k-means" in method else ORANGE
-            axes.plot(values, np.full(len(values), y), "o", ms=4, color=colour, alpha=0.55, mec="none")
-            axes.plot([np.mean(values)] * 2, [y - 0.32, y + 0.32], color=colour, lw=2.2)
-        axes.set_title(title, loc="left", fontsize=10)
-        axes.set_xlabel("UCI coherence (nats)")
-        axes.grid(axis="x", color="#e4e4e4", lw=0.8)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.tick_params(axis="y", length=0)
-    panels[0].set_yticks(range(len(order)), order)
-    figure.tight_layout()
-    figure.savefig(path, metadata=NO_DATE)
     plt.close(figure)

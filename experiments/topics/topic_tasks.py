@@ -20,7 +20,6 @@ from topic_models import (
     local_topics,
     pooled_gaussian_lda,
     pooled_kmeans,
-    pooled_lda,
 )
 
 from modelweld import Fusion
@@ -34,8 +33,6 @@ SHOWN, SHOWN_BOOKS = 15, 5
 """Words and local topics in the paper's picture."""
 
 RIVALS = ("k-means of centres", "pooled k-means")
-DIRECTIONS = "fused, Directions"
-LDA = "pooled LDA"
 
 
 @cache
@@ -45,30 +42,20 @@ def ours_of(seed: int) -> tuple[Local, Fusion, Topics]:
     return local, *fused(load(), local, OURS)
 
 
-def on_vectors(seed: int, quick: bool) -> Result:
-    """Everything that clusters word vectors: all fusions, and rivals told the K of two of them."""
+def on_vectors(seed: int) -> Result:
+    """Everything that clusters word vectors: fusions, and rivals told the K of ours."""
     books = load()
     local, _, ours = ours_of(seed)
     separate = coherence(nearest(np.vstack(local.centres), books), books.table)
     result: Result = {"local": {name: float(values.mean()) for name, values in separate.items()}, "methods": {}}
-    for name in (OURS, DIRECTIONS) if quick else FUSED:
+    for name in FUSED:
         topics = ours if name == OURS else fused(books, local, name)[1]
-        found = {**scores(topics, books), "seconds": topics.seconds}
-        result["methods"][name] = found
-        if name in (OURS, DIRECTIONS)[: 1 if quick else 2]:
-            told = (kmeans_of_centres(books, local, found["K"], seed), pooled_kmeans(books, found["K"], seed))
-            for rival, theirs in zip(RIVALS, told, strict=True):
-                measured = scores(theirs, books, found["kept"])
-                result["methods"][f"{rival}, as {name}"] = {**measured, "seconds": theirs.seconds}
+        result["methods"][name] = {**scores(topics, books), "seconds": topics.seconds}
+    K, kept = (result["methods"][OURS][what] for what in ("K", "kept"))
+    told = kmeans_of_centres(books, local, K, seed), pooled_kmeans(books, K, seed)
+    for rival, theirs in zip(RIVALS, told, strict=True):
+        result["methods"][f"{rival}, as {OURS}"] = {**scores(theirs, books, kept), "seconds": theirs.seconds}
     return result
-
-
-def on_tokens(seed: int, iterations: int) -> Result:
-    """Pooled LDA, told the K of ours."""
-    books = load()
-    _, _, ours = ours_of(seed)
-    topics, path = pooled_lda(books, len(ours.centres), seed, iterations)
-    return {**scores(topics, books, ours.shared), "seconds": topics.seconds, "path": path, "iterations": iterations}
 
 
 def sampled(prior: str, seed: int, per_book: int, iterations: int) -> Result:
@@ -127,8 +114,6 @@ def rows_by_method(results: Mapping[str, Result]) -> dict[str, list[Result]]:
         if name.startswith("vectors/"):
             for method, row in result["methods"].items():
                 found.setdefault(method, []).append(row)
-        elif name.startswith("lda/"):
-            found.setdefault(LDA, []).append(result)
         elif name.startswith("gaussian_lda/"):
             found.setdefault(f"Gaussian LDA, {[*PRIORS][int(name.split('/')[1])]}", []).append(result)
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -129,6 +131,23 @@ def demo() -> None:
     cli.demonstration.main()
 
 
+def reproduce(
+    study: Annotated[str, typer.Argument(help="simulated, topics, temperatures, mocap or all.")] = "all",
+    at: Annotated[
+        Path, typer.Option(help="A clone or unpacked source archive of modelweld, with experiments/.")
+    ] = Path(),
+    quick: Annotated[bool, typer.Option(help="Fewer settings and repeats: some minutes for all.")] = False,
+) -> None:
+    """Make the paper's tables and figures. They are compared with rivals on one page, in the folder `reproduced`."""
+    program = at / "experiments" / "reproduce.py"
+    if not program.exists():
+        raise modelweld.InputError(
+            f"there is no {program}: the studies' data come with a clone or the source archive, not with the package; "
+            "name its folder: modelweld reproduce --at FOLDER."
+        )
+    raise typer.Exit(subprocess.call([sys.executable, str(program), study, *["--quick"] * quick]))
+
+
 def adapters(json: Json = False) -> None:
     """List which models are read and written. Also, whether their libraries are installed."""
     rows = [
@@ -159,7 +178,18 @@ app = typer.Typer(
     epilog="At a site: export. At the centre: validate, fuse, verdict, report. To use it: model, apply. Later: add, "
     "remove, compare.",
 )
-for command in (site.export, site.inspect, site.validate, *central.COMMANDS, model, apply, simulate, demo, adapters):
+for command in (
+    site.export,
+    site.inspect,
+    site.validate,
+    *central.COMMANDS,
+    model,
+    apply,
+    simulate,
+    demo,
+    reproduce,
+    adapters,
+):
     app.command()(command)
 app.command("predict", help="The same as apply.")(apply)
 

@@ -229,7 +229,7 @@ def _pool_neighbours(sums: Array, new: NDArray[np.bool_], n_fragments: int, prio
 
 SLOPE = 1.8
 """Best on 24 pairs of motion-capture sessions (of 1, 1.4, 1.8 and 2.4): Hamming distance less adjusted Rand index of
-the fused segmentation; see experiments/mocap/choose.py."""
+the fused segmentation."""
 
 
 def power(tau: float) -> float:
