@@ -11,7 +11,7 @@ from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.families import Gaussian
 from modelweld.files.manifest import check_kind, save_site
 from modelweld.kinds.deep_network import HOWS
-from modelweld.kinds.drawn_inputs import LEVELS, describe, draw
+from modelweld.kinds.drawn_inputs import describe, draw
 from modelweld.kinds.layer_graph import is_graph, layer, name_sets
 from modelweld.kinds.network_channels import average, deep_network, plain_arrays, shares
 from modelweld.libraries import write
@@ -159,15 +159,35 @@ def test_networks_of_other_layers_do_not_fuse(rng):
 # drawn inputs
 
 
-def test_drawn_images_have_the_spectrum_and_the_values_that_sites_send(rng):
-    waves = rng.normal(size=(400, 2, 16, 16))
-    X = np.exp(0.5 * (waves + np.roll(waves, 1, 2) + np.roll(waves, 1, 3)))
-    sent = describe(X)
-    drawn = draw([LocalModel(sent, {name: (None,) for name in sent})], (2, 16, 16), 400, rng)
+def test_drawn_images_have_the_moments_and_the_spectrum_that_sites_send(rng):
+    waves = rng.normal(size=(800, 2, 16, 16))
+    smooth = (waves + np.roll(waves, 1, 2) + np.roll(waves, 1, 3)) / np.sqrt(3)
+    X = 5.0 + np.linspace(-1, 1, 16) + np.linspace(0.5, 2, 16)[:, None] * smooth
+    sent = describe(X) | {"bounds": np.array([-9.0, 19.0])}  # so wide that nothing is cut off
+    axes = {"inputs": (None, None), "spectrum": (None,), "bounds": (None,)}
+    drawn = draw([LocalModel(sent, axes)], (2, 16, 16), 800, rng)
     again = describe(drawn)
-    assert np.allclose(again["levels"][1:-1], sent["levels"][1:-1], rtol=0.05)
-    assert np.corrcoef(again["spectrum"], sent["spectrum"])[0, 1] > 0.95  # spreading the values changes it a little
-    assert len(sent["levels"]) == len(LEVELS)
+    assert np.allclose(again["inputs"], sent["inputs"], atol=0.35)  # 5 standard errors of the largest deviation
+    assert np.allclose(again["spectrum"], sent["spectrum"], atol=0.1)
+    cut = draw([LocalModel(describe(X), axes)], (2, 16, 16), 100, rng)
+    assert np.allclose([cut.min(), cut.max()], describe(X)["bounds"])
+
+
+def test_every_input_is_drawn_as_one_site_describes_its_own(rng):
+    sites = [describe(rng.normal(size=(50, 1, 4, 4)) * 0.1 + at) for at in (0.0, 7.0)]
+    sent = [{**one, "counts": np.array([n])} for one, n in zip(sites, (30, 70), strict=True)]
+    axes = {"inputs": (None, None), "spectrum": (None,), "bounds": (None,), "counts": (None,)}
+    drawn = draw([LocalModel(one, axes) for one in sent], (1, 4, 4), 1000, rng)
+    high = (drawn > 3.5).reshape(1000, -1)
+    assert (high.all(axis=1) | ~high.any(axis=1)).all()
+    assert abs(high[:, 0].mean() - 0.7) < 0.06
+
+
+def test_moments_of_other_images_are_refused(rng):
+    sent = describe(rng.normal(size=(50, 1, 4, 4)))
+    axes = {"inputs": (None, None), "spectrum": (None,), "bounds": (None,)}
+    with pytest.raises(InputError, match="16 numbers.*25"):
+        draw([LocalModel(sent, axes)], (1, 5, 5), 3, rng)
 
 
 def test_tables_are_drawn_by_means_and_deviations(rng):

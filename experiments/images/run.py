@@ -11,7 +11,6 @@ import time
 import warnings
 
 import numpy as np
-import scipy
 import torch
 from others import at_random, git_rebasin, n_way, naive, transported
 from sites import ROWS, Setting, drawn, network, trained
@@ -20,8 +19,6 @@ from modelweld import fuse, read
 from modelweld.errors import ModelweldWarning
 from modelweld.files.manifest import site_bytes
 from modelweld.kinds.distillation import Ensemble, compare, distil, logits_of
-from modelweld.kinds.drawn_inputs import LEVELS
-from modelweld.kinds.network import DEVIATION
 from paired import paired
 from provenance import keep, kept
 
@@ -35,7 +32,7 @@ CELLS = [Setting(data, J, share) for data in ("digits", "mnist") for J in (2, 5,
 ]
 SMOKE = [Setting("digits", 2, 0.5), Setting("digits", 2, 0.5, "residual")]
 ENSEMBLE = "class-weighted ensemble, probabilities"
-OURS, TOLD, WHITE = "ours, distil", "ours, distil, spectrum sent", "ours, distil, white noise"
+OURS, TOLD, WHITE = "ours, distil", "ours, distil, moments sent", "ours, distil, white noise"
 RANDOM = "random start, distil"
 MIDDLE = 5
 """Sites of those cells of MNIST in which starts and kinds of noise are compared to the end."""
@@ -43,9 +40,9 @@ MIDDLE = 5
 
 def white(models):
     """The same networks, whose sites send that pixels are independent."""
-    sent = {"spectrum": np.ones(14), "levels": DEVIATION * scipy.special.ndtri(LEVELS)}
-    axes = {name: (None,) for name in sent}
-    return [m.with_(arrays={**m.arrays, **sent}, axes={**_named(m), **axes}) for m in models]
+    return [
+        m.with_(arrays={**m.arrays, "spectrum": np.ones(14)}, axes={**_named(m), "spectrum": (None,)}) for m in models
+    ]
 
 
 def _named(model):
@@ -125,7 +122,7 @@ def table(results):
         ("seconds: training one local network", lambda run: run["seconds"]["training one local network"]),
         ("seconds: matching", lambda run: run["seconds"]["matching"]),
         ("seconds: distil", lambda run: run["seconds"][OURS]),
-        ("bytes sent; with a spectrum", lambda run: "; ".join(f"{n:,}" for n in run["bytes"])),
+        ("bytes sent; with moments of pixels", lambda run: "; ".join(f"{n:,}" for n in run["bytes"])),
     ):
         lines.append(f"| {what} (first seed) | " + " | ".join(str(value(of[0])) for of in runs.values()) + " |")
     lines += [

@@ -28,7 +28,7 @@ HOWS = {
     "mean": "weights averaged over the sites that hold a channel, outputs added by class counts",
 }
 
-OPTIONAL = ("counts", "inputs", "spectrum", "levels")
+OPTIONAL = ("counts", "inputs", "spectrum", "bounds")
 """Arrays that count only if all sites send them."""
 
 
@@ -54,7 +54,7 @@ class DeepNetwork(Network):
         known = {name: tuple(axis or "" for axis in found) for name, found in axes.items()}
         return Layout(
             sets=tuple(dict.fromkeys(s for s in name_sets(graph) if s not in (None, "class"))),
-            arrays={**known, "counts": ("class",), "inputs": ("", ""), "spectrum": ("",), "levels": ("",)},
+            arrays={**known, "counts": ("class",), "inputs": ("", ""), "spectrum": ("",), "bounds": ("",)},
             needed=tuple(needed),
             not_negative=("counts", *(name for name in known if name.startswith("var"))),
             facts=facts,

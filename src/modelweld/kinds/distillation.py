@@ -147,7 +147,7 @@ class Ensemble:
         features = np.shape(next(iter(models[0].arrays.values())))
         self.shape = tuple(shape) if shape else shape_of(models, features[1] if len(features) == 2 else None)
         self.scale, self.offset = 1.0, 0.0
-        if normalises_first(models[0]) and not {"inputs", "levels"} & set(models[0].arrays):
+        if normalises_first(models[0]) and "inputs" not in models[0].arrays:
             self.scale, self.offset = self._fit_inputs()
 
     def __call__(self, X: torch.Tensor) -> torch.Tensor:

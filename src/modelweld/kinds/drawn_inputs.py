@@ -1,21 +1,22 @@
 """Inputs drawn at the centre, for networks to be compared on: no site's data, but alike in what first layers look at.
 
-Images are smooth: neighbouring pixels are nearly the same, and white noise, in which they are not, drives a network
-where no image ever does. What is drawn is a Gaussian field with a *radial power spectrum* (how strong waves of so many
-periods per width are), whose values are then spread as pixel values are. Sites may send both, `describe`: a spectrum of
-half as many numbers as an image has rows, and eleven quantiles of all pixel values. Nothing is sent of any one image.
-Without them the field is white noise blurred by a fourteenth of the width (two pixels of 28), and values those of a
-normal distribution of deviation one half about zero, cut off below zero and above one: blots on black.
+Every input is drawn as one of the sites describes its own, in proportion to its rows. What is drawn is a Gaussian field
+with a mean and a deviation at every pixel, or of every feature, which sites may send (`describe`); the values of images
+are cut off below their lowest and above their highest.
 
-Tables are drawn feature by feature, by the means and deviations that sites send, or about zero.
+Images are smooth: neighbouring pixels are nearly the same, and white noise, in which they are not, drives a network
+where no image ever does. So the field of images has a *radial power spectrum* (how strong waves of so many periods per
+width are), which sites may send too: half as many numbers as an image has rows. Without it the field is white noise
+blurred by a fourteenth of the width (two pixels of 28). Without anything, images are taken to have something in their
+middle, on black: mean and deviation of pixels fall off from there. Tables are drawn about zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
-import scipy
 
 from modelweld.core.values import Array
 from modelweld.errors import InputError
@@ -26,28 +27,36 @@ BLUR = 1 / 14
 """Standard deviation of the default blur, as a share of the width. Two pixels of MNIST's 28, which was compared with
 nothing but white noise."""
 
-LEVELS = np.linspace(0.01, 0.99, 11)
+MIDDLE = (0.2, 0.4)
+"""Of images that nobody describes: how wide what is in the middle is, as a share of the width (a standard deviation),
+and mean and deviation of pixels there."""
+
+BOUNDS = (0.01, 0.99)
 """Quantiles of pixel values that sites send; not the lowest and the highest, which are values of single pixels."""
 
 
 def describe(X: Array) -> dict[str, Array]:
-    """What a site sends of its inputs: `spectrum` and `levels` of images (rows, channels, places...), or `inputs`.
+    """What a site sends of its inputs: `inputs`, means and deviations; of images also `spectrum` and `bounds`.
 
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(200, 1, 8, 8))
     >>> {name: values.shape for name, values in describe(X).items()}
-    {'spectrum': (4,), 'levels': (11,)}
+    {'inputs': (2, 64), 'spectrum': (4,), 'bounds': (2,)}
     >>> describe(X)["spectrum"].round().tolist()  # white noise: all waves alike
     [1.0, 1.0, 1.0, 1.0]
     """
+    inputs = moments(X)
     if X.ndim < 3:
-        return {"inputs": moments(X)}
+        return {"inputs": inputs}
+    mean, deviation = inputs.reshape(2, *X.shape[1:])
+    Z = (X - mean) / np.where(deviation > 0, deviation, 1.0)
     axes, radius = tuple(range(2, X.ndim)), _radii(X.shape[2:])
-    power = np.mean(np.abs(np.fft.fftn(X - X.mean(axis=axes, keepdims=True), axes=axes)) ** 2, axis=(0, 1))
+    power = np.mean(np.abs(np.fft.fftn(Z, axes=axes)) ** 2, axis=(0, 1))
     n = max(1, min(X.shape[2:]) // 2)
     spectrum = np.array([power[radius == r].mean() for r in range(1, n + 1)])
-    return {"spectrum": spectrum / max(float(spectrum.mean()), np.finfo(float).tiny), "levels": np.quantile(X, LEVELS)}
+    spectrum /= max(float(spectrum.mean()), np.finfo(float).tiny)
+    return {"inputs": inputs, "spectrum": spectrum, "bounds": np.quantile(X, BOUNDS)}
 
 
 def _radii(size: Sequence[int]) -> Array:
@@ -57,34 +66,47 @@ def _radii(size: Sequence[int]) -> Array:
 
 
 def draw(models: Sequence[LocalModel], shape: Sequence[int], draws: int, rng: np.random.Generator) -> Array:
-    """So many inputs of this shape, as all sites together describe theirs.
+    """So many inputs of this shape, each as one of the sites describes its own.
 
     Examples
     --------
     >>> X = draw([LocalModel({}, {})], (1, 28, 28), 100, np.random.default_rng(0))
-    >>> X.shape, float(X.min()), float(X.max()), bool(np.corrcoef(X[:, 0, 9, 9], X[:, 0, 9, 10])[0, 1] > 0.9)
-    ((100, 1, 28, 28), 0.0, 1.0, True)
+    >>> X.shape, float(X.min()), bool(np.corrcoef(X[:, 0, 14, 14], X[:, 0, 14, 15])[0, 1] > 0.9)
+    ((100, 1, 28, 28), 0.0, True)
     """
-    Z = rng.standard_normal((draws, *shape))
-    sent = models[0].arrays
-    if len(shape) == 1:
-        if "inputs" not in sent:
-            return np.asarray(DEVIATION * Z)
-        means, deviations = np.moveaxis(np.array([m.arrays["inputs"] for m in models]), 1, 0)
-        return np.asarray(means.mean(axis=0) + Z * np.sqrt((deviations**2).mean(axis=0) + means.var(axis=0)))
-    size, axes = shape[1:], tuple(range(2, len(shape) + 1))
-    radius = _radii(size)
-    if "spectrum" in sent:
-        mean = np.mean([np.asarray(m.arrays["spectrum"]) for m in models], axis=0)
-        power = np.interp(radius, np.arange(1, len(mean) + 1), mean)
+    Z, sent = rng.standard_normal((draws, *shape)), models[0].arrays
+    if len(shape) > 1:
+        Z = _smooth(Z, [np.asarray(m.arrays["spectrum"]) for m in models] if "spectrum" in sent else None)
+    if "inputs" in sent:
+        rows = np.array([np.sum(m.arrays.get("counts", 1.0)) for m in models])
+        site = rng.choice(len(models), draws, p=rows / rows.sum() if rows.sum() else None)
+        given = np.array([m.arrays["inputs"] for m in models])
+        if given.shape[1:] != (2, prod(shape)):
+            raise InputError(f"moments of inputs of {given.shape[-1]} numbers were sent; one input has {prod(shape)}.")
+        given = given.reshape(len(models), 2, *shape)
+        X = given[site, 0] + given[site, 1] * Z
+    elif len(shape) == 1:
+        return np.asarray(DEVIATION * Z)
     else:
+        wide, height = MIDDLE
+        places = np.meshgrid(*((np.arange(n) + 0.5) / n - 0.5 for n in shape[1:]), indexing="ij")
+        X = height * np.exp(-np.sum(np.square(places), axis=0) / (2 * wide**2)) * (1 + Z)
+    bounds = [m.arrays["bounds"] for m in models] if "bounds" in sent else [(0.0, 1.0)]
+    low, high = np.transpose(bounds)
+    return X if len(shape) == 1 else np.clip(X, low.min(), high.max())
+
+
+def _smooth(Z: Array, spectra: Sequence[Array] | None) -> Array:
+    """White noise of images with their waves as strong as in the mean of these spectra, in deviations of one."""
+    axes = tuple(range(2, Z.ndim))
+    radius = _radii(Z.shape[2:])
+    if spectra is None:
         power = np.exp(-np.square(2 * np.pi * BLUR * radius))
-    power = power / power.mean()
-    field = np.fft.ifftn(np.fft.fftn(Z, axes=axes) * np.sqrt(power), axes=axes).real
-    if "levels" not in sent:
-        return np.clip(DEVIATION * field, 0.0, 1.0)
-    levels = np.mean([np.asarray(m.arrays["levels"]) for m in models], axis=0)
-    return np.asarray(np.interp(scipy.special.ndtr(field), LEVELS, levels))
+    else:
+        mean = np.mean(spectra, axis=0)
+        power = np.interp(radius, np.arange(1, len(mean) + 1), mean)
+    half = np.sqrt(power / power.mean())[..., : Z.shape[-1] // 2 + 1]  # the other waves are their conjugates
+    return np.asarray(np.fft.irfftn(np.fft.rfftn(Z, axes=axes) * half, s=Z.shape[2:], axes=axes))
 
 
 def shape_of(models: Sequence[LocalModel], features: int | None = None) -> tuple[int, ...]:
