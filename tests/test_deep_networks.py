@@ -186,7 +186,7 @@ def test_every_input_is_drawn_as_one_site_describes_its_own(rng):
 def test_moments_of_other_images_are_refused(rng):
     sent = describe(rng.normal(size=(50, 1, 4, 4)))
     axes = {"inputs": (None, None), "spectrum": (None,), "bounds": (None,)}
-    with pytest.raises(InputError, match="16 numbers.*25"):
+    with pytest.raises(InputError, match=r"16 numbers.*25"):
         draw([LocalModel(sent, axes)], (1, 5, 5), 3, rng)
 
 

@@ -5,8 +5,8 @@ Images drawn at the centre
 Networks of sites that saw different classes are fused by teaching one network to answer as all of them do together
 (``how="distil"``). That takes images, and images stay where they were taken. So they are drawn at the centre. What is
 drawn matters: a network is looked at where its first layers look, and white noise is where no image is. Sites may send
-one power spectrum and eleven quantiles of pixel values (``read(net, y=y, X=X)``): numbers about all of their images at
-once.
+the mean and the deviation of every pixel, and one power spectrum (``read(net, y=y, X=X)``): numbers about all of their
+images at once. Where nobody sends anything, images have something smooth in their middle.
 """
 
 import json
@@ -21,19 +21,24 @@ from modelweld.kinds.drawn_inputs import describe, draw
 
 X = load_digits().images[:, None] / 16
 sent = describe(X)
-print({name: values.round(2).tolist() for name, values in sent.items()})
+print({name: values.shape for name, values in sent.items()}, sent["spectrum"].round(2))
 
 # %%
-# Digits, and what is drawn instead of them: with their spectrum, by default, and white noise.
+# Digits, and what is drawn instead of them: with their moments, by default, and white noise.
 
 
 def drawn(**arrays):
     """Six images as a site describes them."""
-    return draw([LocalModel(arrays, {name: (None,) for name in arrays})], X.shape[1:], 6, np.random.default_rng(0))
+    return draw(
+        [LocalModel(arrays, {name: (None,) * x.ndim for name, x in arrays.items()})],
+        X.shape[1:],
+        6,
+        np.random.default_rng(0),
+    )
 
 
 white = describe(np.random.default_rng(1).normal(0, 0.5, X.shape))
-rows = {"digits": X[:6], "spectrum sent": drawn(**sent), "nothing sent": drawn(), "white noise": drawn(**white)}
+rows = {"digits": X[:6], "moments sent": drawn(**sent), "nothing sent": drawn(), "white noise": drawn(**white)}
 fig, axes = plt.subplots(4, 6, figsize=(5.2, 3.6), layout="constrained")
 for line, (name, images) in zip(axes, rows.items(), strict=True):
     line[0].set_ylabel(name, rotation=0, ha="right", va="center")
