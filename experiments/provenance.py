@@ -43,6 +43,7 @@ EXEMPT = {
     "benchmarks": "seconds of one machine, measured anew where speed is claimed",
     "experiments/mocap": "run once in an hour of two cores; to be run again when the code stands still",
     "experiments/images": "needs torch, and MNIST by a path: run by hand",
+    "experiments/verdicts/worlds": "an hour of one core, and MNIST by a path: run by hand",
     **dict.fromkeys((f"experiments/{name}" for name in RECORDED_BEFORE.split()), BEFORE),
 }
 """Records, or folders of them, that may be of other code than today's, and why."""

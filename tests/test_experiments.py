@@ -14,7 +14,6 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 PRINTED = [
     ("mixtures/run.py", ["--smoke"], ["density"]),
-    ("verdicts/families.py", ["--smoke", "--out", "."], ["brier_drawn"]),
     ("hostile/fuzz.py", ["--number", "60", "--out", "record.json"], ["540 inputs, 0 faults"]),  # `make fuzz` has more
     ("hostile/megabyte.py", ["--limit", 10], ["28 files, 0 slow"]),  # seconds: what is quadratic takes minutes
     ("accidents/run.py", ["--smoke"], ["| clean |  | 1 of 1 | 0 of 1 |", "| X= of another site | 1 of 1 |"]),
@@ -69,17 +68,12 @@ def test_verdicts_about_real_data(tmp_path):
     assert len(cells["stations/20/day"][0]["warned"]) <= 1
 
 
-def test_calibration_of_draws(tmp_path):
-    printed = printed_by(EXPERIMENTS / "verdicts/calibration.py", "--smoke", "--out", tmp_path)
-    assert len(json.loads((tmp_path / "calibration.json").read_text())["cells"]["D10 J3 errors"]) == 2
-    assert "90 % interval holds" in printed
-    assert "pooled" in printed
-
-
-def test_confidences_off_the_model_smoke(tmp_path):
+def test_confidences_and_intervals(tmp_path):
     printed = printed_by(EXPERIMENTS / "verdicts/worlds.py", "--smoke", "--out", tmp_path)
-    assert "gmm J3 (2)" in printed
-    assert "versions" in json.loads((tmp_path / "worlds.json").read_text())
+    assert "| half J5 D3 | 2 |" in printed
+    assert "90 % intervals of K hold" in printed
+    record = json.loads((tmp_path / "results.json").read_text())
+    assert all(len(found) == 2 for found in record["cells"].values())
 
 
 def test_what_docs_say_of_bad_sites_is_in_the_record():

@@ -1,25 +1,16 @@
-"""Confidence of families other than Gaussian: conditional probabilities beside draws, where the truth is known.
+"""Worlds of families other than Gaussian: five sites hold about half of twelve groups that overlap.
 
-    python experiments/verdicts/families.py [--sets 16] [--out reproduced/verdicts]
-
-Five sites hold about half of twelve groups that overlap. What is believed of hyperparameters was chosen on
-seeds 0 to 11 and 200 to 223.
+What is believed of hyperparameters was chosen on seeds 0 to 11 and 200 to 223.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-import warnings
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-import modelweld
 from modelweld import (
     Counts,
     Directions,
@@ -31,14 +22,10 @@ from modelweld import (
     Proportions,
     Rates,
     Scatter,
-    fuse,
 )
-from modelweld.results.posterior.confidence import is_right
-from provenance import keep
-from study import versions
 
 Values = NDArray[np.float64]
-SITES, GROUPS, HELD, FIRST_SEED, SURE = 5, 12, 0.5, 100, 0.8
+SITES, GROUPS, HELD = 5, 12, 0.5
 
 
 def unit(x: Values) -> Values:
@@ -116,47 +103,10 @@ CASES: dict[str, tuple[Family, Draw, Scattered]] = {
 """Family, true groups, and what a site sends of them."""
 
 
-def judge(name: str, sets: int) -> dict[str, object]:
-    """Brier score, what is overstated where more than 80 % sure, and how often intervals of K hold."""
-    family, draw, scatter = CASES[name]
-    stated: dict[str, list[Values]] = {"conditional": [], "drawn": []}
-    right, held = [], []
-    for seed in range(FIRST_SEED, FIRST_SEED + sets):
-        rng = np.random.default_rng(seed)
-        groups = draw(rng)
-        members = [np.flatnonzero(rng.random(GROUPS) < HELD) for _ in range(SITES)]
-        members = [own for own in members if len(own)]
-        fusion = fuse([scatter(groups[own], rng) for own in members], family, screens=["outliers"])
-        truth = np.concatenate(members)
-        right.append(is_right(fusion.matching.stacked_labels, truth, np.random.default_rng(0)))
-        for how in ("conditional", "drawn"):
-            stated[how].append(np.concatenate(fusion.confidence(how=how)))
-        low, high = fusion.posterior.draws().K_interval()
-        held.append(low <= len(np.unique(truth)) <= high)
-    true, found = np.concatenate(right), {how: np.concatenate(x) for how, x in stated.items()}
-    return {
-        "family": name,
-        "sets": sets,
-        **{f"brier_{how}": round(float(np.square(x - true).mean()), 4) for how, x in found.items()},
-        **{f"over_{how}": round(float((x - true)[x > SURE].mean()), 3) for how, x in found.items()},
-        "K_held": round(float(np.mean(held)), 2),
-    }
-
-
-def main() -> None:
-    """Judge all families, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", type=int, default=16)
-    parser.add_argument("--out", type=Path, default=Path("reproduced", "verdicts"))
-    parser.add_argument("--smoke", action="store_true", help="one family, one set")
-    asked, about = parser.parse_args(), versions(modelweld)
-    warnings.simplefilter("ignore")
-    rows = [judge(name, 1 if asked.smoke else asked.sets) for name in list(CASES)[: 1 if asked.smoke else None]]
-    for row in rows:
-        print(row)
-    asked.out.mkdir(parents=True, exist_ok=True)
-    keep(asked.out / "families.json", {"versions": about, "rows": rows}, {"first_seed": FIRST_SEED, "sets": asked.sets})
-
-
-if __name__ == "__main__":
-    main()
+def family_sites(rng: np.random.Generator, _: str, *, name: str) -> tuple[list[Any], list[NDArray[np.int64]]]:
+    """What sites send, and the true groups of their values."""
+    _, draw, scatter = CASES[name]
+    groups = draw(rng)
+    members = [np.flatnonzero(rng.random(GROUPS) < HELD) for _ in range(SITES)]
+    members = [own for own in members if len(own)]
+    return [scatter(groups[own], rng) for own in members], members

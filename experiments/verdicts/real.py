@@ -5,8 +5,8 @@
 
 Digits (scikit-learn's, 1,797 of 8 x 8 pixels, first D principal components): every site has points of its own of the
 classes it holds. `apart`: no class is at two sites; `shared`: every site holds a random six of the ten. It sends the
-means of two halves of each class's points (k-means) where sharing is judged, and class means with standard errors
-where confidences are: so which values belong together is known, as far as people know a seven from a one.
+means of two halves of each class's points (k-means): so which values belong together is known, as far as people know a
+seven from a one. (Confidences in class means with standard errors: `worlds.py`.)
 
 Stations (GHCN-Daily, `experiments/data/weather`): a mixture of six components per station, of mean temperature with day
 of the year, or with the day's range. Nobody is known to be wrong: stations that are warned of are counted.
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 import argparse
 import csv
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
@@ -38,8 +38,6 @@ from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
 import modelweld
-from modelweld import LocalModel
-from modelweld.results.posterior.confidence import is_right
 from study import Claim, Result, Table, Task, versions
 
 Array = NDArray[np.float64]
@@ -49,10 +47,8 @@ WEATHER = Path(__file__).parents[1] / "data" / "weather"
 CLASSES, HELD = 10, 6
 DIGIT_CELLS = [(2, 3), (2, 10), (3, 3), (3, 10), (5, 3), (5, 10)]
 """Numbers of sites and principal components."""
-CONFIDENCE_CELLS = [(3, 3), (8, 2), (8, 3), (8, 10)]
 STATIONS, STATION_SETS, COMPONENTS = (20, 60), 10, 6
 """Sites of a fusion of stations, how many fusions, components of each."""
-EDGES = np.array([0.0, 0.5, 0.8, 0.95, 1.0])
 
 
 @cache
@@ -84,27 +80,6 @@ def judge(J: int, D: int, shared: bool, seed: int) -> Result:
     ]
     verdict = modelweld.fuse(means).worth_merging(level=LEVEL)
     return {"p": verdict.p_value, "worth": verdict.worth, "sites": [site.worth for site in verdict.sites]}
-
-
-def confide(J: int, D: int, seed: int) -> Result:
-    """Confidences of class means of a dozen points, and which of them are right; K and its interval."""
-    rng = np.random.default_rng([seed, J, D, 2])
-    models, truth = [], []
-    for j, site in enumerate(dealt(J, D, True, rng)):
-        few = {c: X[:12] for c, X in site.items()}
-        means = np.stack([X.mean(0) for X in few.values()])
-        variance = np.stack([X.var(0, ddof=1) / len(X) for X in few.values()])
-        models.append(LocalModel({"v": means}, {"v": ("class", None)}, variance={"v": variance}, site=f"s{j}"))
-        truth += list(few)
-    fusion = modelweld.fuse(models)
-    stated, drawn, K = np.concatenate(fusion.confidence()), fusion.posterior.draws(), len(set(truth))
-    low, high = drawn.K_interval()
-    right = is_right(fusion.matching.stacked_labels, np.array(truth), rng)
-    return {
-        "stated": np.round(stated, 4).tolist(),
-        "right": right.tolist(),
-        "K": [K, fusion.K, low, high, float(drawn.K.mean())],
-    }
 
 
 @cache
@@ -147,24 +122,10 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
         for shared in (False, True):
             name = f"worth/{J}/{D}/{'shared' if shared else 'apart'}"
             yield from (Task(f"{name}/{s}", quietly, (judge, J, D, shared, s)) for s in seeds)
-    for J, D in CONFIDENCE_CELLS[:1] if options.smoke else CONFIDENCE_CELLS:
-        yield from (Task(f"confidence/{J}/{D}/{s}", quietly, (confide, J, D, s)) for s in seeds)
     for J in STATIONS[:1] if options.smoke else STATIONS:
         for what in ("day", "range"):
             few = seeds[: STATION_SETS if J < 60 else STATION_SETS // 2]
             yield from (Task(f"stations/{J}/{what}/{s}", quietly, (warn, J, what, s)) for s in few)
-
-
-def binned(found: Sequence[Result]) -> str:
-    """Stated > true (matches) by bins, of confidences."""
-    stated = np.concatenate([one["stated"] for one in found])
-    right = np.concatenate([one["right"] for one in found])
-    at = np.clip(np.searchsorted(EDGES, stated, side="right") - 1, 0, len(EDGES) - 2)
-    return ", ".join(
-        f"{stated[at == b].mean():.3f} > {right[at == b].mean():.3f} ({(at == b).sum()})"
-        for b in range(len(EDGES) - 1)
-        if (at == b).any()
-    )
 
 
 def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
@@ -176,20 +137,10 @@ def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
         for c in cells
         if parts[c][0] == "stations"
     }
-    sure = []
-    for c in (c for c in cells if parts[c][0] == "confidence"):
-        K, _, low, high, mean = np.array([x["K"] for x in cells[c]]).T
-        holds = float(((low <= K) & (high >= K)).mean())
-        sure.append([*parts[c][1:], binned(cells[c]), round(holds, 3), round(float((mean - K).mean()), 2)])
     tables = [
         Table("worth_merging, digits: share of yeses", ["sites", "features", "classes", "yes"], [
             [*parts[c][1:], round(x, 3)] for c, x in yes.items()
         ]),
-        Table(
-            "confidence, digits' class means with standard errors: stated > true (matches)",
-            ["sites", "features", "all matches", "90 % interval holds K", "mean K less truth"],
-            sure,
-        ),
         Table("diagnose, weather stations: share of sites warned of", ["sites", "temperature and", "warned"], [
             [*parts[c][1:], round(x, 3)] for c, x in warned.items()
         ]),

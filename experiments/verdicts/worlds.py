@@ -1,18 +1,23 @@
-"""Do confidences and the intervals of K hold off the model? Stated against true, in worlds that the model is not of.
+"""Do confidences and intervals hold, on the model and off it? Stated against true where the truth is known.
 
-    python experiments/verdicts/worlds.py [--sets 60] [--mnist mnist.npz] [--out reproduced/verdicts]
+    python experiments/verdicts/worlds.py [--sets 60] [--first 94000] [--mnist mnist.npz] [--worlds gmm mnist]
     python experiments/verdicts/worlds.py --smoke    # seconds
 
-All worlds get ten sets, then all ten more, and so on; what is done so far is written after every ten. Atoms of
-simulated sites have deviation 2.5, values scatter by .5; `fuse` is called bare. The number of groups is that of all
-that any site has; shared are those that several have.
+Atoms of simulated sites have deviation 2.5, values scatter by .5; `fuse` is called bare, all sites are honest. K counts
+the groups that any site has, shared those that several have. A match is right if its atom is the partner, one to one by
+values in common, of its true atom. Matches of a set are right or wrong together: standard errors of bins are those of
+sums over sets.
 
+- model: sites hold each of 15 atoms with probability 1/2 (D = 10: values scatter by 1.2); errors: what is sent is off
+  by standard errors too, uniform in .1 to .6
 - half, quarter: sites of 8 values, so many of them of atoms that all sites hold, the rest their own
 - beta a b: 20 atoms, each held with a probability of its own from that law
-- t4: each of 15 atoms is held with probability 1/2; noise has the t law of four degrees
+- t4: as model, noise has the t law of four degrees
 - gmm: `GaussianMixture(6, covariance_type="diag")` of a site's points, of six of twelve components (centres N(0, 3²),
   deviation 1, three features); the truth of a component is the true one that most of its points come from
-- mnist: means of 8 to 39 images of each of about six digits, in so many principal components, with standard errors
+- mnist, digits, wine: means of 8 to 39 (wine: 4 to 9) rows of each class that a site has, in principal components, with
+  standard errors
+- families: `families.py`
 """
 
 from __future__ import annotations
@@ -23,30 +28,33 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: seconds should me
 
 import argparse
 import sys
-import time
 import warnings
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_digits, load_wine
+from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from calibration import ROUND, bins
+from cells import Cells, measure
 
 import modelweld
+from families import CASES, family_sites
 from modelweld import LocalModel, fuse, read
 from modelweld.results.posterior.confidence import is_right
-from provenance import keep
-from study import Result, versions
+from study import Claim, Result, Table, Task, versions
 
-SPREAD, NOISE, FIRST_SEED = 2.5, 0.5, 94_000
+SPREAD, NOISE, FIRST_SEED, SETS = 2.5, 0.5, 94_000, 60
 VALUES, BETA_ATOMS, ATOMS, COMPONENTS, HELD, CENTRES, FEATURES = 8, 20, 15, 12, 6, 3.0, 3
-FEWEST, LEAST, MOST_OVER, MOST_UNDER, SURE = 60, 0.85, 0.04, 0.06, 0.8
-"""Matches of a bin that is judged; what intervals of 90 % must hold; how much confidences above .8 may be off."""
+EDGES = np.array([0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0])
+FEWEST, LEAST, MOST_OVER, MOST_UNDER, SURE, MOST_WARNED = 60, 0.85, 0.04, 0.06, 0.8, 0.02
+"""Matches of a bin that is judged; what intervals of 90 % must hold; how much confidences above .8 may be off; share of
+honest fusions in which a site may be warned of."""
 
 Array = np.ndarray
 World = tuple[list[Any], list[Array]]
@@ -65,16 +73,21 @@ def in_part(rng: np.random.Generator, J: int, D: int, common: int) -> World:
     return sites, truth
 
 
-def held_with(rng: np.random.Generator, J: int, D: int, chances: Array, heavy: bool = False) -> World:
+def held_with(
+    rng: np.random.Generator, J: int, D: int, chances: Array, heavy: bool = False, errors: bool = False
+) -> World:
     """Sites that hold each atom with a probability of its own."""
+    noise = NOISE if D < 10 else 1.2
     atoms = SPREAD * rng.standard_normal((len(chances), D))
     sites, truth = [], []
-    for _ in range(J):
+    for j in range(J):
         held = rng.permutation(np.flatnonzero(rng.random(len(chances)) < chances))
         held = held if len(held) else rng.integers(len(chances), size=1)
         shape = len(held), D
         off = rng.standard_t(4, shape) / np.sqrt(2) if heavy else rng.standard_normal(shape)
-        sites.append(atoms[held] + NOISE * off)
+        true, error = atoms[held] + noise * off, rng.uniform(0.1, 0.6, (len(held), 1)) * np.ones(D)
+        sent = true + error * rng.standard_normal(shape) if errors else true
+        sites.append(with_errors(sent, error**2, j) if errors else true)
         truth.append(held)
     return sites, truth
 
@@ -93,31 +106,45 @@ def mixtures(rng: np.random.Generator, J: int, points: int, told: bool) -> World
     return sites, truth
 
 
+def with_errors(values: Array, variance: Array, j: int) -> LocalModel:
+    """What site j sends with squared standard errors."""
+    return LocalModel({"values": values}, {"values": ("atom", None)}, variance={"values": variance}, site=f"site {j}")
+
+
 @cache
-def components(file: str) -> tuple[Array, Array]:
-    """Twelve principal components of twenty thousand images, and their digits."""
-    data = np.load(file)
-    X, y = data["x_train"][:20_000].reshape(20_000, -1) / 255.0, data["y_train"][:20_000]
-    X = X - X.mean(0)
-    return X @ np.linalg.eigh(np.cov(X.T))[1][:, :-13:-1], y
+def components(data: str, D: int) -> tuple[Array, Array]:
+    """Principal components of labelled rows, and their classes: scikit-learn's digits or wine, or a file of MNIST."""
+    if data in ("digits", "wine"):
+        X, y = {"digits": load_digits, "wine": load_wine}[data](return_X_y=True)
+        X = X if data == "digits" else (X - X.mean(0)) / X.std(0)
+    else:
+        stored = np.load(data)
+        X, y = stored["x_train"][:20_000].reshape(20_000, -1) / 255.0, stored["y_train"][:20_000]
+    return PCA(D, random_state=0, svd_solver="covariance_eigh").fit_transform(X), y
 
 
-def digits(rng: np.random.Generator, J: int, D: int, file: str) -> World:
-    """Means of the digits that a site has, with standard errors."""
-    X, y = components(file)
-    sites, truth = [], []
+def class_means(rng: np.random.Generator, J: int, D: int, data: str, fewest: int = 8, most: int = 40) -> World:
+    """Means of the classes that a site has, with standard errors."""
+    X, y = components(data, D)
+    sites, truth, classes = [], [], int(y.max()) + 1
     for j in range(J):
-        held = rng.permutation(np.flatnonzero(rng.random(10) < 0.6))
-        held = held if len(held) else rng.integers(10, size=1)
-        own = [X[rng.choice(np.flatnonzero(y == c), rng.integers(8, 40), replace=False), :D] for c in held]
+        held = rng.permutation(np.flatnonzero(rng.random(classes) < 0.6))
+        held = held if len(held) else rng.integers(classes, size=1)
+        own = [X[rng.choice(np.flatnonzero(y == c), rng.integers(fewest, most), replace=False)] for c in held]
         means, variances = (np.array([f(x) for x in own]) for f in (lambda x: x.mean(0), lambda x: x.var(0) / len(x)))
-        axes = {"values": ("atom", None)}
-        sites.append(LocalModel({"values": means}, axes, variance={"values": variances}, site=f"site {j}"))
+        sites.append(with_errors(means, variances, j))
         truth.append(held)
     return sites, truth
 
 
+def on_model(J: int, D: int, errors: bool = False) -> Callable[[np.random.Generator, str], World]:
+    """As `held_with`, each atom with probability one half."""
+    return lambda rng, _: held_with(rng, J, D, np.full(ATOMS, 0.5), errors=errors)
+
+
 WORLDS: dict[str, Callable[[np.random.Generator, str], World]] = {
+    **{f"model J{J} D{D}": on_model(J, D) for J in (3, 8, 20) for D in (2, 3, 10)},
+    **{f"model J{J} D{D} errors": on_model(J, D, True) for J in (3, 8, 20) for D in (2, 3, 10)},
     "half J5 D3": lambda rng, _: in_part(rng, 5, 3, 4),
     "half J5 D10": lambda rng, _: in_part(rng, 5, 10, 4),
     "half J8 D4": lambda rng, _: in_part(rng, 8, 4, 4),
@@ -132,18 +159,24 @@ WORLDS: dict[str, Callable[[np.random.Generator, str], World]] = {
     "gmm J8": lambda rng, _: mixtures(rng, 8, 300, told=False),
     "gmm J12 with X": lambda rng, _: mixtures(rng, 12, 300, told=True),
     "gmm J25, 150 points": lambda rng, _: mixtures(rng, 25, 150, told=False),
-    "mnist J6 D4": lambda rng, file: digits(rng, 6, 4, file),
-    "mnist J6 D12": lambda rng, file: digits(rng, 6, 12, file),
+    "mnist J6 D4": lambda rng, file: class_means(rng, 6, 4, file),
+    "mnist J6 D12": lambda rng, file: class_means(rng, 6, 12, file),
+    "digits J8 D3": lambda rng, _: class_means(rng, 8, 3, "digits"),
+    "wine J8 D3": lambda rng, _: class_means(rng, 8, 3, "wine", 4, 10),
+    **{f"families {name}": partial(family_sites, name=name) for name in CASES},
 }
 
 
 def one_set(world: str, seed: int, file: str) -> Result:
     """What was stated of one set, and what is so."""
     sites, groups = WORLDS[world](np.random.default_rng(seed), file)
-    fusion, begin = fuse(sites), time.process_time()
-    stated, posterior = fusion.confidence(), fusion.posterior.draws()
-    spent, truth = time.process_time() - begin, np.concatenate(groups)
-    held = np.bincount(np.concatenate([np.unique(own) for own in groups]))
+    name = world.removeprefix("families ")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fusion = fuse(sites, CASES[name][0] if name in CASES else None)
+        stated, posterior = fusion.confidence(how="drawn"), fusion.posterior.draws()
+        warned = [site.warning for site in fusion.diagnosis.sites() if site.warning]
+    truth, held = np.concatenate(groups), np.bincount(np.concatenate([np.unique(own) for own in groups]))
     right = is_right(fusion.matching.stacked_labels, truth, np.random.default_rng([seed, 1]))
     return {
         "stated": np.round(np.concatenate(stated), 4).tolist(),
@@ -156,8 +189,24 @@ def one_set(world: str, seed: int, file: str) -> Result:
             fusion.shared,
         ],
         "r_hat": round(max(stated.r_hat.values()), 4),
-        "seconds": round(spent, 3),
+        "warned": warned,
     }
+
+
+def bins(runs: Sequence[Result], fewest: int = FEWEST) -> list[tuple[float, float, float, int]]:
+    """Stated, true, standard error of their difference, and number, of every bin with enough matches."""
+    stated = np.concatenate([run["stated"] for run in runs])
+    right = np.concatenate([run["right"] for run in runs]).astype(float)
+    of = np.repeat(np.arange(len(runs)), [len(run["stated"]) for run in runs])
+    at = np.clip(np.searchsorted(EDGES, stated, side="right") - 1, 0, len(EDGES) - 2)
+    found = []
+    for b in range(len(EDGES) - 1):
+        own = at == b
+        if (n := int(own.sum())) >= fewest:
+            off = (stated - right)[own]
+            sums = np.bincount(of[own], off - off.mean(), minlength=len(runs))
+            found.append((stated[own].mean(), right[own].mean(), float(np.sqrt(np.square(sums).sum()) / n), n))
+    return found
 
 
 def holds(runs: Sequence[Result], name: str) -> float:
@@ -166,71 +215,78 @@ def holds(runs: Sequence[Result], name: str) -> float:
     return float(((low <= true) & (true <= high)).mean())
 
 
-def told_of(name: str, runs: list[Result]) -> str:
+def row_of(name: str, runs: Sequence[Result]) -> list[str | float]:
     """One line of the table."""
-    shown = ", ".join(f"{s:.3f} > {t:.3f} ± {e:.3f} ({n:,})" for s, t, e, n in bins(runs, FEWEST) if s > SURE)
+    shown = ", ".join(f"{s:.3f} > {t:.3f} ± {e:.3f} ({n:,})" for s, t, e, n in bins(runs) if s > SURE)
     numbers = []
     for kind in ("K", "shared"):
         true, low, high, mean, fitted = np.array([run[kind] for run in runs]).T
         off = f"{(mean - true).mean():+.1f}, fit {(fitted - true).mean():+.1f}"
         numbers.append(f"{holds(runs, kind):.2f} ({(high - low).mean():.1f}; {off} of {true.mean():.1f})")
-    stated, right = (np.concatenate([run[x] for run in runs]) for x in ("stated", "right"))
-    brier = np.square(stated - right).mean()
-    slow, apart = np.mean([run["seconds"] for run in runs]), np.mean([run["r_hat"] > 1.1 for run in runs])
-    return f"| {name} ({len(runs)}) | {shown} | {' | '.join(numbers)} | {brier:.3f} | {slow:.2f} | {apart:.2f} |"
+    off = np.concatenate([np.array(run["stated"]) - run["right"] for run in runs])
+    apart = float(np.mean([run["r_hat"] > 1.1 for run in runs]))
+    return [name, len(runs), shown, *numbers, round(float(np.square(off).mean()), 3), apart, alarms(runs)]
 
 
-def claims(cells: dict[str, list[Result]]) -> list[str]:
-    """What must hold, and where it does not."""
-    off: dict[str, list[str]] = {}
-    for name, runs in cells.items():
-        for kind in ("K", "shared"):
-            missed = off.setdefault(f"90 % intervals of {kind} hold at least {LEAST:.0%}", [])
-            missed += [f"{name}: {share:.2f}" for share in [holds(runs, kind)] if share < LEAST]
-        missed = off.setdefault(f"confidences above {SURE} at most {MOST_OVER} too sure, {MOST_UNDER} too careful", [])
-        for stated, true, error, _ in bins(runs, FEWEST):
-            if stated > SURE and not -MOST_UNDER <= stated - true <= MOST_OVER:
-                missed.append(f"{name}: {stated:.3f} > {true:.3f} ± {error:.3f}")
-    return [f"- {'NO' if where else 'yes'}: {text}. {'; '.join(where)}" for text, where in off.items()]
+def alarms(runs: Sequence[Result]) -> float:
+    """Share of fusions in which a site is warned of."""
+    return float(np.mean([bool(run["warned"]) for run in runs]))
 
 
-def write(out: Path, about: dict[str, str], cells: dict[str, list[Result]]) -> str:
-    """Record what is done, and tell it."""
-    lines = [
-        "# Confidences and intervals off the model\n",
-        f"Seeds from {FIRST_SEED}; {', '.join(f'{name} {v}' for name, v in about.items())}.\n",
-        *claims(cells),
-        "\nIntervals: share that hold (mean width; mean of draws less truth, fit less truth, of the mean truth).\n",
-        f"| world (sets) | stated > true ± standard error (matches), above {SURE}, bins of at least {FEWEST} | "
-        "90 % interval of K | of shared groups | Brier | CPU s | R-hat above 1.1 |\n"
-        "| --- | --- | --- | --- | --- | --- | --- |",
-        *(told_of(name, runs) for name, runs in cells.items()),
-    ]
-    text = "\n".join(lines) + "\n"
-    out.mkdir(parents=True, exist_ok=True)
-    keep(out / "worlds.json", {"versions": about, "cells": cells}, {"first_seed": FIRST_SEED})
-    (out / "worlds.md").write_text(text)
-    return text
+def summary(cells: Cells) -> tuple[list[Table], list[Claim]]:
+    """A line for each world, and what must hold."""
+    columns = ["world", "sets", f"stated > true ± standard error (matches), above {SURE}", "interval of K",
+               "of shared groups", "Brier", "R-hat above 1.1", "fusions with a warning"]  # fmt: skip
+    note = (
+        "Intervals of 90 %: share that hold (mean width; mean of draws less truth, fit less truth, of the mean truth)."
+    )
+    claims = []
+    for kind in ("K", "shared groups"):
+        missed = {name: held for name, runs in cells.items() if (held := holds(runs, kind.split()[0])) < LEAST}
+        claims.append(claim(f"90 % intervals of {kind} hold at least {LEAST:.0%}", missed, len(cells)))
+    for text, low, high in (("too sure", -1.0, MOST_OVER), ("too careful", -MOST_UNDER, 1.0)):
+        missed = {
+            f"{name}: {stated:.3f} >": true
+            for name, runs in cells.items()
+            for stated, true, *_ in bins(runs)
+            if stated > SURE and not low <= stated - true <= high
+        }
+        most = MOST_OVER if high < 1 else MOST_UNDER
+        claims.append(claim(f"confidences above {SURE} at most {most} {text}", missed, len(cells)))
+    honest = float(np.mean([alarms(runs) for runs in cells.values()]))
+    text = f"at most {MOST_WARNED:.0%} of honest fusions have a site warned of"
+    claims.append(Claim(text, f"{honest:.3f}", honest <= MOST_WARNED))
+    return [Table("Stated and true", columns, [row_of(*item) for item in cells.items()], note)], claims
+
+
+def claim(text: str, missed: dict[str, float], n: int) -> Claim:
+    """Where something does not hold."""
+    where = "; ".join(f"{name} {value:.2f}" for name, value in missed.items())
+    return Claim(text, where or f"in all {n} worlds", not missed)
+
+
+def tasks(options: argparse.Namespace) -> Iterator[Task]:
+    """All worlds of a seed, then of the next."""
+    for seed in range(options.first, options.first + options.sets):
+        for name in options.worlds:
+            yield Task(f"{name}/{seed}", one_set, (name, seed, options.mnist))
 
 
 def main() -> None:
     """Judge all worlds, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", type=int, default=60)
-    parser.add_argument("--mnist", default="", help="mnist.npz with x_train and y_train; without it, no digits")
-    parser.add_argument("--out", type=Path, default=Path("reproduced", "verdicts"))
+    parser.add_argument("--sets", type=int, default=SETS)
+    parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
+    parser.add_argument("--mnist", default="", help="mnist.npz with x_train and y_train; without it, no digits of it")
+    parser.add_argument("--worlds", nargs="+", default=[""], help="beginnings of names")
+    parser.add_argument("--out", type=Path, default=Path("reproduced", "verdicts", "worlds"))
     parser.add_argument("--smoke", action="store_true", help="two worlds, two sets")
-    asked, about = parser.parse_args(), versions(modelweld)
-    warnings.simplefilter("ignore")
-    names = ["half J5 D3", "gmm J3"] if asked.smoke else [x for x in WORLDS if asked.mnist or "mnist" not in x]
-    cells: dict[str, list[Result]] = {name: [] for name in names}
-    sets, text = 2 if asked.smoke else asked.sets, ""
-    for begin in range(0, sets, ROUND):
-        for name, runs in cells.items():
-            seeds = range(FIRST_SEED + begin, FIRST_SEED + min(begin + ROUND, sets))
-            runs += [one_set(name, seed, asked.mnist) for seed in seeds]
-        text = write(asked.out, about, cells)
-    print(text)
+    options, about = parser.parse_args(), versions(modelweld)
+    if options.smoke:
+        options.worlds, options.sets = ["half J5 D3", "families Counts"], 2
+    chosen = [x for x in WORLDS if options.mnist or "mnist" not in x]
+    options.worlds = [x for x in chosen if x.startswith(tuple(options.worlds))]
+    measure("Confidences and intervals", list(tasks(options)), options, about, summary)
 
 
 if __name__ == "__main__":

@@ -40,8 +40,8 @@ class Search:
         the objective rises.
     splits : bool or "auto"
         Whether a site may hold an atom in several fragments (over-segmentation), as estimated models do. ``"auto"``: if
-        sites send standard errors (`variance`). Without them, fragments look like neighbours where atoms
-        overlap, and plain values (up to 2,000 atoms) are taken for fragments only where the objective rises by 10 nats.
+        fitted models have standard errors (`variance`). Fragments look like neighbours where atoms overlap: plain
+        values (up to 2,000 atoms) are taken for fragments only where the objective rises by 10 nats.
     max_sweeps : int, optional
         Iteration limit, with a warning when it is met; default 200. Runs end by themselves at the first sweep that
         changes nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.

@@ -60,9 +60,9 @@ class Plan:
     prior : Prior or "auto"
         The prior over matchings; "auto": what suits the number of sites that are fitted.
     splits : bool or "auto"
-        Whether a site may hold an atom in several fragments; "auto": where sites send standard errors.
+        Whether a site may hold an atom in several fragments; "auto": where fitted models have standard errors.
     by_evidence : bool
-        Whether "auto" also finds fragments among values without them, where the objective insists.
+        Whether "auto" finds fragments where the objective insists, and nowhere else: of plain values.
     outliers : bool or "auto"
         Whether gross outliers and oversized sites are excluded; "auto": unless the kind of model has none.
     site_effects : bool or "auto"
@@ -111,7 +111,8 @@ class Plan:
 
     def splits_of(self, stacks: Sequence[Stack]) -> bool:
         """Whether sites of these values may hold atoms in several fragments."""
-        return self.splits is True or (self.splits == "auto" and any(stack.variance is not None for stack in stacks))
+        errors = not self.by_evidence and any(stack.variance is not None for stack in stacks)
+        return self.splits is True or (self.splits == "auto" and errors)
 
 
 Parts = Mapping[Key, tuple[Stack, Family]]

@@ -108,8 +108,8 @@ def _about_number(found: Content) -> str:
     (low, high), (least, most) = found["K_interval"], found["shared_interval"]
     K, shared = f"{low} to {high}" if low < high else low, f"{least} to {most}" if least < most else least
     return (
-        f"{groups}; with a probability of {100 * found['level']:g} % each, their true number is {K} and that of shared "
-        f"ones {shared}, without what is excluded."
+        f"{groups}; with a probability of at least {100 * found['level']:g} % each, their true number is {K} and that "
+        f"of shared ones {shared}, without what is excluded."
     )
 
 

@@ -68,6 +68,8 @@ class Posterior:
         Draws of what was drawn with the matching: "noise", "spread", "mean", ...; None where it was fixed.
     fusion : Fusion or None
         Whose matchings these are.
+    fitted : tuple of int, or None
+        K and number of shared groups that the fit has, which intervals include.
 
     Examples
     --------
@@ -88,6 +90,7 @@ class Posterior:
     hyperparameters: Mapping[str, Array] | None = None
     fusion: Fusion | None = None
     shared: Index | None = None
+    fitted: tuple[int, int] | None = None
 
     @property
     def K_probabilities(self) -> dict[int, float]:
@@ -96,21 +99,25 @@ class Posterior:
         return dict(zip(values.tolist(), (counts / self.K.size).tolist(), strict=True))
 
     def K_interval(self, level: float = 0.9) -> tuple[int, int]:
-        """The interval that holds the number of atoms with at least this probability, as much left out either side."""
-        return _interval(self.K, level)
+        """The interval that holds the number of atoms with at least this probability, and the number that is shown.
+
+        As much is left out on either side.
+        """
+        return _interval(self.K, level, self.fitted and self.fitted[0])
 
     def shared_interval(self, level: float = 0.9) -> tuple[int, int]:
         """The same of the number of atoms that several sites have."""
         if self.shared is None:
             raise InputError("shared groups are counted in what fusion.posterior.sample() or draws() returns.")
-        return _interval(self.shared, level)
+        return _interval(self.shared, level, self.fitted and self.fitted[1])
 
     def as_given(self, order: Index, board: Board, matching: Matching, fusion: Fusion | None = None) -> Posterior:
         """Draws whose value i is value ``order[i]`` as it was given, with K counted as the fusion's is."""
         labels = np.empty_like(self.labels)
         labels[..., order] = self.labels
         numbers = np.array([[number_of_atoms(board, matching, draw) for draw in chain] for chain in labels])
-        return replace(self, labels=labels, K=numbers[..., 0], shared=numbers[..., 1], fusion=fusion)
+        fitted = matching.K, matching.shared
+        return replace(self, labels=labels, K=numbers[..., 0], shared=numbers[..., 1], fusion=fusion, fitted=fitted)
 
     @cached_property
     def co_assignment(self) -> Array:
@@ -207,9 +214,10 @@ class Posterior:
         return html_table(repr(self), ["K", "probability"], list(self.K_probabilities.items()))
 
 
-def _interval(numbers: Index, level: float) -> tuple[int, int]:
-    ends = np.quantile(numbers, [(1 - level) / 2, (1 + level) / 2])
-    return int(np.floor(ends[0])), int(np.ceil(ends[1]))
+def _interval(numbers: Index, level: float, shown: int | None) -> tuple[int, int]:
+    low, high = np.quantile(numbers, [(1 - level) / 2, (1 + level) / 2])
+    shown = round(low) if shown is None else shown
+    return min(int(np.floor(low)), shown), max(int(np.ceil(high)), shown)
 
 
 DISAGREE = 1.1

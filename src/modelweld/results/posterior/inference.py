@@ -54,7 +54,7 @@ class Inference:
         The probability that a local parameter is right at the atom it was given: the share of draws from the posterior
         in which it is, atoms of fusion and draw being paired one to one by the parameters they have in common. Draws
         differ in all that may be wrong: the other matches (two atoms that are one, one that is two), noise, spread
-        and the prior. How well that holds is measured in `experiments/verdicts/calibration.md`.
+        and the prior. How well that holds is measured in `experiments/verdicts/worlds`.
 
         Parameters
         ----------
