@@ -212,7 +212,7 @@ def _models(given: Sequence[Any], family: Family | None) -> tuple[Stack, tuple[s
         chosen,
         array=f"{set_name}/{key}",
         columns=tuple(name for a in along if a is not None for name in sites[0].coordinates[a]),
-        once=not kind.name or kind.holds_atoms_once(sites),
+        once=kind.holds_atoms_once(sites),
         screened=kind.has_outliers,
         reasons=reasons,
     )
