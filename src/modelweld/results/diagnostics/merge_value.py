@@ -166,7 +166,7 @@ def worth_merging(
     for j, (site, p) in enumerate(zip(fit.sites, found.sites.tolist(), strict=True)):
         n, s, gain = int(parameters[j]), int(shared[j]), float(gains[j])
         worth = _is_worth(p, gain, level, few=bool(found.why_not) or n < FEWEST_OF_SITE)
-        verdicts.append(SiteVerdict(site, n, s, gain, _site_sentence(site, n, s, gain, p, worth, word), p, worth))
+        verdicts.append(SiteVerdict(site, n, s, gain, _site_sentence(site, n, s, gain, p, worth), p, worth))
     worth = _is_worth(found.p_value, total, level, few=bool(found.why_not))
     sentence = _overall_sentence(int(parameters.sum()), int(shared.sum()), total, found, worth, word)
     return MergeVerdict(total, sentence, tuple(verdicts), found.p_value, worth, level)
@@ -227,14 +227,12 @@ SENT = {"component": "groups", "state": "states", "topic": "topics"}
 """What people call what sites sent, by the name of the set; all else are values."""
 
 
-def _site_sentence(
-    site: str, parameters: int, shared: int, gain: float, p: float, worth: bool | None, word: str
-) -> str:
+def _site_sentence(site: str, parameters: int, shared: int, gain: float, p: float, worth: bool | None) -> str:
     if parameters == 0:
         return f"site {site!r} sent nothing: fusing it changes nothing."
     if shared == 0:
         return f"site {site!r} shares nothing with the others: fusing it changes nothing."
-    part = f"site {site!r} shares {shared:,} of its {parameters:,} {word} with the others"
+    part = f"site {site!r} shares {shared:,} of its {parameters:,} with the others"
     if gain < 0:
         return f"{part}, but would fit better alone, by {-gain:,.1f} nats."
     if worth is False:
@@ -242,9 +240,7 @@ def _site_sentence(
     return f"{part}: matching them gains {gain:,.1f} nats{'' if np.isnan(p) else f' (p = {p:.2g})'}."
 
 
-def _overall_sentence(
-    parameters: int, shared: int, gain: float, found: Sharing, worth: bool | None, word: str
-) -> str:
+def _overall_sentence(parameters: int, shared: int, gain: float, found: Sharing, worth: bool | None, word: str) -> str:
     p = f"(p = {found.p_value:.2g})"
     if shared == 0:
         return "no two sites share anything: fusing changes nothing."

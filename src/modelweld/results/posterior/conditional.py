@@ -59,17 +59,10 @@ def conditional(board: Board, j: int) -> Array:
 
 def _conditional(pooled: Board, j: int) -> Array:
     group = pooled.values_of(j)
-    judged = _judge_singletons(pooled, group) if _in_fragments(pooled, group) else [group]
+    held = pooled.labels[group]
+    in_fragments = pooled.fragments is not None and len(np.unique(held)) < len(held)
+    judged = [slice(v, v + 1) for v in range(group.start, group.stop)] if in_fragments else [group]
     return np.concatenate([assignment_marginals(_scores_of(pooled, values, group)) for values in judged])
-
-
-def _in_fragments(board: Board, group: slice) -> bool:
-    held = board.labels[group]
-    return board.fragments is not None and len(np.unique(held)) < len(held)
-
-
-def _judge_singletons(board: Board, group: slice) -> list[slice]:
-    return [slice(v, v + 1) for v in range(group.start, group.stop)]
 
 
 def _scores_of(board: Board, judged: slice, group: slice) -> Array:
@@ -82,11 +75,8 @@ def _scores_of(board: Board, judged: slice, group: slice) -> Array:
         board.counts[np.unique(held.atoms)] -= 1  # of other groups
         fragments = np.bincount(others, minlength=K)
         there = board.counts + fragments > 0
-        if there.all():
-            scores = board.scores(judged, np.arange(K))
-        else:
-            scores = np.full((judged.stop - judged.start, K), -np.inf)
-            scores[:, there] = board.scores(judged, np.flatnonzero(there))
+        scores = np.full((judged.stop - judged.start, K), -np.inf)
+        scores[:, there] = board.scores(judged, np.flatnonzero(there))
         if board.fragments is not None and fragments.any():
             # a further fragment pays log delta + log(fragments) where a first one pays log(1 - delta) and the prior's
             # step
