@@ -91,9 +91,10 @@ def draw(models: Sequence[LocalModel], shape: Sequence[int], draws: int, rng: np
         wide, height = MIDDLE
         places = np.meshgrid(*((np.arange(n) + 0.5) / n - 0.5 for n in shape[1:]), indexing="ij")
         X = height * np.exp(-np.sum(np.square(places), axis=0) / (2 * wide**2)) * (1 + Z)
-    bounds = [m.arrays["bounds"] for m in models] if "bounds" in sent else [(0.0, 1.0)]
-    low, high = np.transpose(bounds)
-    return X if len(shape) == 1 else np.clip(X, low.min(), high.max())
+    if len(shape) > 1:
+        bounds = np.array([m.arrays["bounds"] if "bounds" in sent else (0.0, 1.0) for m in models])
+        X = np.clip(X, bounds.min(), bounds.max())
+    return np.asarray(X)
 
 
 def _smooth(Z: Array, spectra: Sequence[Array] | None) -> Array:
