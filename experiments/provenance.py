@@ -27,9 +27,6 @@ ROOT = Path(__file__).parents[1]
 KEY, PARTS = "provenance", ("commit", "date", "versions", "settings")
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "hmmlearn", "tomotopy")
 NOT_INSTALLED = "not installed"
-NO_RECORDS = ("expected.json",)
-"""Files of figures to compare with, taken from a record that lies beside them."""
-
 SAID = ("seeds", "seed", "first_seed", "draws", "cases", "catalogue", "quick", "what", "data")
 """Settings that records of `study.write_record` and of the benchmarks have under names of their own."""
 
@@ -159,7 +156,7 @@ def records() -> Iterator[Path]:
     """All JSON files of figures in the repository."""
     for folder in ("experiments", "benchmarks"):
         found = sorted((ROOT / folder).rglob("*.json"))
-        yield from (path for path in found if path.name not in NO_RECORDS and "tasks" not in path.parts)
+        yield from (path for path in found if "tasks" not in path.parts)
 
 
 def lacking(path: Path) -> list[str]:

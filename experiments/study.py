@@ -2,11 +2,11 @@
 
 A study is a folder with a `run.py` that describes a `Study` and hands it to `main`. Its work is cut into tasks, one per
 repeat and setting; the result of each is kept in a file as soon as it is there, so a run that was stopped goes on where
-it stopped. A summary of all results gives tables, claims and key figures; `page.py` shows them.
+it stopped. A summary of all results gives tables and claims; `page.py` shows them.
 
 python experiments/simulated/run.py                 # everything, into reproduced/simulated
 python experiments/simulated/run.py --quick         # under a minute, into reproduced/quick/simulated
-python experiments/simulated/run.py --accept        # then keep the results in the study's folder, as the ones to expect
+python experiments/simulated/run.py --accept        # then keep the results in the study's folder
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from provenance import versions as libraries
 
 T = TypeVar("T")
 HERE = Path(__file__).parent
-RESULTS, TABLES, EXPECTED = "results.json", "tables.md", "expected.json"
+RESULTS, TABLES = "results.json", "tables.md"
 TASK_FOLDER, FIGURE_FOLDER, CODE = "tasks", "figures", "code"
 
 NEEDS = 3
@@ -81,14 +81,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the results of all tasks say.
-
-    `keys` are the figures to compare with those expected: name -> (value, difference worth a word).
-    """
+    """What the results of all tasks say."""
 
     tables: Sequence[Table]
     claims: Sequence[Claim] = ()
-    keys: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,7 +121,7 @@ def main(study: Study) -> None:
     parser.add_argument("--jobs", type=int, default=2, help="tasks run side by side")
     parser.add_argument("--out", type=Path, help="folder for the results")
     parser.add_argument("--fresh", action="store_true", help="forget the tasks that are done")
-    parser.add_argument("--accept", action="store_true", help="keep the results as the ones to expect")
+    parser.add_argument("--accept", action="store_true", help="keep the results in the study's folder")
     parser.add_argument("--done", action="store_true", help="tell of the tasks that are done, run no other")
     parser.add_argument(
         "--retell", action="store_true", help="tables, claims and figures of the record anew; nothing is run"
@@ -140,10 +136,8 @@ def main(study: Study) -> None:
         shutil.rmtree(out, ignore_errors=True)
     folder, tasks = out / TASK_FOLDER, study.tasks(options.quick)
     results = carried_out(finished(tasks, folder) if options.done else tasks, folder, options.jobs)
-    record = write(study, results, out, quick=options.quick)
+    write(study, results, out, quick=options.quick)
     print((out / TABLES).read_text())
-    for line in surprises(record, HERE / study.name / EXPECTED) if not options.quick else ():
-        print(line)
     if options.accept and not options.quick:
         accept(study, out)
 
@@ -293,21 +287,9 @@ def cell(value: str | float | None) -> str:
     return value if isinstance(value, str) else f"{value:.4g}"
 
 
-def surprises(record: Mapping[str, Any], expected: Path) -> Iterator[str]:
-    """Where key figures have left those expected."""
-    if not expected.exists():
-        return
-    for name, value in json.loads(expected.read_text()).items():
-        found, tolerance = record["keys"].get(name, (float("nan"), 0.0))
-        if not abs(found - value) <= tolerance:
-            yield f"note: {name} is {found:.4g}, expected {value:.4g} within {tolerance:g}."
-
-
 def accept(study: Study, out: Path) -> None:
-    """Keep results, tables and figures in the study's folder, and its key figures as the ones to expect."""
+    """Keep results, tables and figures in the study's folder."""
     home = HERE / study.name
-    record = json.loads((out / RESULTS).read_text())
-    (home / EXPECTED).write_text(json.dumps({k: v for k, (v, _) in record["keys"].items()}, indent=1) + "\n")
     for name in (RESULTS, TABLES):
         shutil.copyfile(out / name, home / name)
     shutil.rmtree(home / FIGURE_FOLDER, ignore_errors=True)

@@ -51,7 +51,6 @@ def squares(study):
         summary=lambda results: study.Summary(
             tables=[study.Table("Squares", ["x", "square"], [[n, r["square"]] for n, r in results.items()], "a note")],
             claims=[study.Claim("They grow.", "0 < 1", True), study.Claim("They fall.", "no", False)],
-            keys={"largest": (max(r["square"] for r in results.values()), 0.5)},
         ),
         draw=lambda results, folder: [study.Figure(*f) for f in drawn(results, folder)],
         needs={},
@@ -100,13 +99,6 @@ def test_a_quick_run_gives_no_verdicts(study, page, squares, tmp_path):
     assert record["claims"] == ()
     assert "They grow" not in (tmp_path / "tables.md").read_text() + page.page([(record, tmp_path)])
     assert "quick version" in page.page([(record, tmp_path)])
-
-
-def test_figures_that_have_left_those_expected_are_named(study, tmp_path):
-    expected = tmp_path / "expected.json"
-    expected.write_text(json.dumps({"same": 1.0, "left": 1.0, "gone": 1.0}))
-    lines = list(study.surprises({"keys": {"same": [1.4, 0.5], "left": [1.6, 0.5]}}, expected))
-    assert [line.split()[1] for line in lines] == ["left", "gone"]
 
 
 def test_a_missing_library_is_named_before_the_work(study, squares, capsys):

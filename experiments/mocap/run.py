@@ -127,7 +127,6 @@ def summary(results: Results) -> Summary:
             ),
         ],
         claims,
-        {f"{kind}, {OURS}": (rows_of(done), 0.03) for kind, done in kinds(results).items()},
     )
 
 
@@ -135,11 +134,6 @@ def seconds(done: Sequence[Result]) -> list[str]:
     """Of the slowest person, the matching and the full model."""
     found = np.mean([(max(r["seconds"][:-2]), r["seconds"][-1], r["seconds"][-2]) for r in done], axis=0)
     return [f"{s:.2f}" for s in found]
-
-
-def rows_of(done: Sequence[Result]) -> float:
-    """Mean ARI of the bare call."""
-    return float(np.mean([r["scores"][OURS]["ari"] for r in done]))
 
 
 STUDY = Study(

@@ -6,7 +6,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
 
 import argparse
-import json
 import time
 import warnings
 
@@ -26,8 +25,6 @@ from paired import paired
 from provenance import keep, kept, resumed
 
 HERE = Path(__file__).parent
-TOLERANCE = 0.015
-"""Departure of a mean accuracy from expected.json that is reported: libraries differ in rounding, networks grow it."""
 
 DIGITS = [
     Setting("digits", J, share, start, hidden)
@@ -149,14 +146,13 @@ COMPARED = (
 
 
 def main():
-    """Run, write tables and results, compare."""
+    """Run, write tables and results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mnist", help="mnist.npz with x_train and y_train; without it, digits only")
     parser.add_argument("--only", default="", help="settings whose name begins so; the others stay as they were")
     parser.add_argument("--seeds", type=int, nargs="*", help="default 6 to 10 (MNIST: 3 and 4)")
     parser.add_argument("--smoke", action="store_true", help="two tiny settings, one seed")
     parser.add_argument("--out", type=Path, default=HERE)
-    parser.add_argument("--accept", action="store_true", help="rewrite expected.json")
     parser.add_argument("--retell", action="store_true", help="make tables.md anew from results.json, nothing else")
     options = parser.parse_args()
     if options.retell:
@@ -177,23 +173,6 @@ def main():
         options.out.mkdir(parents=True, exist_ok=True)
         keep(path, results, {"seeds": {name: entry["seeds"] for name, entry in results.items()}})
         (options.out / "tables.md").write_text(table(results))
-    if not options.smoke:
-        compare(results, options.accept)
-
-
-def compare(results, accept):
-    """Say where mean accuracies have left expected.json."""
-    found = {name: {m: row["accuracy"] for m, row in entry["methods"].items()} for name, entry in results.items()}
-    path = HERE / "expected.json"
-    if accept:
-        path.write_text(json.dumps(found, indent=1) + "\n")
-        return
-    expected = json.loads(path.read_text())
-    for name, methods in found.items():
-        for method, accuracy in methods.items():
-            before = expected.get(name, {}).get(method, accuracy)
-            if abs(accuracy - before) > TOLERANCE:
-                print(f"{name}, {method}: {accuracy:.3f}, expected {before:.3f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tables, claims and key figures of the study."""
+"""Tables and claims of the study."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGEST_K_ERROR, LEAST_ARI = 0.05, 0.985  # what is asked for in the hardest set
 def summary(results: Results) -> Summary:
     """What the repeats say."""
     repeats = Repeats(results)
-    return Summary(tables(repeats), claims(repeats), keys(repeats))
+    return Summary(tables(repeats), claims(repeats))
 
 
 def tables(repeats: Repeats) -> list[Table]:
@@ -95,17 +95,6 @@ def claims(repeats: Repeats) -> list[Claim]:
                 bool(ari.mean() >= LEAST_ARI),
             ),
         ]
-    return found
-
-
-def keys(repeats: Repeats) -> dict[str, tuple[float, float]]:
-    """The figures to compare with those expected."""
-    found: dict[str, tuple[float, float]] = {}
-    for s in sorted(repeats.by_setting):
-        for name in (AUTHORS, OURS):
-            for measure, tolerance in (("hausdorff", 1.0), ("ari", 0.01), ("error in K", 1.0)):
-                mean = float(np.mean(repeats.values(s, name, measure)))
-                found[f"{s}: {name}, {MEASURES[measure]}"] = (mean, tolerance)
     return found
 
 

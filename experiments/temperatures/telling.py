@@ -43,16 +43,7 @@ def summary(results: Mapping[str, Mapping[str, Any]]) -> Summary:
     """What all repeats say."""
     scores, whole = gathered(results), [r for name, r in results.items() if name.startswith("repeat/")]
     tables = [main_table(scores), sizes_table(whole)]
-    keys = {
-        **{
-            f"{name}, {part}": (mean(scores, name, part), 0.03)
-            for name in ("local", "natural", "pooled")
-            for part in ("own", "across")
-        },
-        "natural, 90 % held across": (float(held(scores, "natural", "held_across").mean()), 0.01),
-        "behind pooled, %": (float(behind(scores, "natural").mean()), 0.2),
-    }
-    return Summary(tables, claims(scores), keys)
+    return Summary(tables, claims(scores))
 
 
 def gathered(results: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

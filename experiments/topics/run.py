@@ -65,7 +65,7 @@ def summary(results: Results) -> Summary:
     samplers = [name for name in found if name.startswith("Gaussian LDA")]
     methods = [*FUSED, *(f"{rival}, as {OURS}" for rival in RIVALS), *samplers]
     tables = [coherence_table(found, methods), papers_table(found, samplers), sampler_table(found, samplers)]
-    return Summary(tables, claims(found, samplers), keys(found, methods))
+    return Summary(tables, claims(found, samplers))
 
 
 def coherence_table(found: dict[str, list[Result]], methods: Sequence[str]) -> Table:
@@ -175,11 +175,6 @@ def claims(found: dict[str, list[Result]], samplers: Sequence[str]) -> list[Clai
             Claim(text, f"{means[0]:.2f} against {means[1]:.2f}, one seed of the latter.", means[0] > means[1])
         )
     return result
-
-
-def keys(found: dict[str, list[Result]], methods: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Mean UCI by the paper's rule, to compare with what is expected."""
-    return {f"{name}, UCI": (float(values_of(found[name], "nearest/filtered").mean()), 0.1) for name in methods}
 
 
 STUDY = Study(
