@@ -356,9 +356,9 @@ def _warn_of_site(fusion: FitResult, lost: Array, chance: Array) -> None:
     j = int((lost - chance).argmax())
     if lost[j] > chance[j] + HIGH_PRICE:
         warn_user(
-            f"the fused mixture fits rows of site {fusion.sites[j]!r} worse than all sites' components side by side do, "
-            f"by {lost[j]:.2f} nats per row (errors of estimation explain {chance[j]:.2f}). For the density give more "
-            "components, fusion.model(K=...), or take all, fusion.density.union().model().",
+            f"the fused mixture fits rows of site {fusion.sites[j]!r} worse than all sites' components side by side "
+            f"do, by {lost[j]:.2f} nats per row (errors of estimation explain {chance[j]:.2f}). For the density give "
+            "more components, fusion.model(K=...), or take all, fusion.density.union().model().",
             DensityWarning,
         )
 
