@@ -133,6 +133,9 @@ class OversizedBoard:
         self.swept, self.runs = True, self.runs + 1
         return 0
 
+    def learn(self):
+        pass
+
     def objective(self):
         if self.asked[-1] == self.surplus and self.swept:
             return 1.0

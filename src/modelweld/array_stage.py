@@ -31,10 +31,11 @@ def match_arrays(job: Job) -> Job:
         for j, array in enumerate(job.sites):  # the fast look at all values said no; say where
             check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
         raise
-    if job.plan.outliers and has_places(family):
-        job = without_effects(job, name_swapped(total_stack(stack), None, job.names))
+    totals = total_stack(stack) if job.plan.outliers and has_places(family) else None
+    if totals is not None:
+        job = without_effects(job, name_swapped(totals, None, job.names))
     looked = job.plan.looks_for_effects
-    effects = find_site_effects(stack, matching, job.plan, lambda units: family) if looked else None
+    effects = find_site_effects(stack, matching, job.plan, lambda _: family, of_values=totals) if looked else None
     if effects is None:
         return replace(job, matchings={"atom": matching})
     stack = effects.correct(stack)

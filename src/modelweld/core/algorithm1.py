@@ -126,11 +126,12 @@ def alternate(
     max_sweeps: int,
     is_back: Callable[[], bool] | None = None,
     to_beat: float = -np.inf,
+    learns: bool = True,
 ) -> Run:
     """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters.
 
     Where groups were freed and all are where they were (`is_home`), what follows is known.
-    A run that will hardly come to an objective `to_beat` is given up.
+    A run that will hardly come to an objective `to_beat` is given up; one that never `learns` keeps hyperparameters.
     """
     progress = Run()
     while progress.sweeps < max_sweeps:
@@ -142,9 +143,10 @@ def alternate(
         if progress.changes[-1] == 0:
             progress.converged = True
             break
-        report_progress(f"learning hyperparameters after sweep {progress.sweeps}", 0)
-        board.learn()
-        progress.history.append(board.objective())
+        if learns:
+            report_progress(f"learning hyperparameters after sweep {progress.sweeps}", 0)
+            board.learn()
+            progress.history.append(board.objective())
         if progress.is_dominated(to_beat):
             break
     return progress

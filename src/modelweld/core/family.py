@@ -129,6 +129,13 @@ class Unites(Capability):
         """Log evidence of unions of atoms (K, k): of each of a with that of b."""
         raise NotImplementedError
 
+    def log_evidence_of_all_unions(self, sums: Array) -> Array | None:
+        """Log evidence of the unions of any two atoms (K, K), where that is quicker than asking for pairs; else None.
+
+        What it says of an atom with itself does not matter.
+        """
+        return None
+
 
 class Pools(Capability, Family):
     """Families in which a group's fragments of an atom are one value of it: their mean, and contrasts among themselves.
@@ -343,6 +350,13 @@ def log_evidence_of_unions(family: Family, sums: Array, a: Index, b: Index) -> A
     if isinstance(family, Unites) and not is_signless(family):
         return family.log_evidence_of_unions(sums, a, b)
     return family.log_evidence(unite(family, sums, a, b))
+
+
+def log_evidence_of_all_unions(family: Family, sums: Array) -> Array | None:
+    """Log evidence of the unions of any two atoms (K, K), from families that have a quick way; else None."""
+    if isinstance(family, Unites) and not is_signless(family):
+        return family.log_evidence_of_all_unions(sums)
+    return None
 
 
 def is_signless(family: Family) -> bool:

@@ -41,10 +41,13 @@ LOG_RATIO_GRID = np.log(10.0) * np.arange(-8.0, 10.0)
 
 SMALLEST_RATIO = float(np.exp(LOG_RATIO_GRID.min()))
 
-MOST_HALVINGS, CLOSE_ENOUGH = 20, 1e-9
+MOST_HALVINGS, CLOSE_ENOUGH = 20, 1e-6
 """Of two decades of log ratio, until two steps agree to this: the likelihood is flat there, so that its maximum is met
-to N times the square of this. Ridders' steps more than halve; most often four are enough. (What lies on one side of the
-zero all the time halves the bracket no further: its width says nothing.)"""
+to N times the square of this. Ridders' steps more than halve; most often three are enough. (What lies on one side of
+the zero all the time halves the bracket no further: its width says nothing.)"""
+
+NEARBY = 0.25
+"""Of log ratio, either way: there the maximum is looked for first, since most often the matching has hardly changed."""
 
 
 def log_likelihood(effects: Effects, at: Hyperparameters) -> Array:
@@ -70,11 +73,12 @@ def maximise(
     """
     learnable = effects.free.sum(keepdims=True) > 0 if scalar else effects.free > 0
     effects = replace(effects, within=effects.within + prior.squares, seen=effects.seen + prior.degrees)
-    log_ratio = np.where(learnable, best_log_ratio(effects, scalar, prior), np.log(old.spread / old.noise))
+    log_ratio = np.log(old.spread / old.noise)
+    log_ratio = np.where(learnable, best_log_ratio(effects, scalar, prior, log_ratio), log_ratio)
     at = _profile(effects, log_ratio[None], scalar, prior)
     mean, noise, low = at.mean[0], at.noise[0], at.noise[0] < floor
     if low.any():
-        log_ratio = np.where(low, best_log_ratio(effects, scalar, prior, floor), log_ratio)
+        log_ratio = np.where(low, best_log_ratio(effects, scalar, prior, log_ratio, floor), log_ratio)
         noise = np.maximum(noise, floor)
         mean = np.where(low, _profile(effects, log_ratio[None], scalar, prior, floor).mean[0], mean)
     new = Hyperparameters(
@@ -148,31 +152,32 @@ def _over_atoms(u: Array, x: Array) -> Array:
     return np.asarray(u[:, :, 0] @ x if u.shape[-1] == 1 else (u * x).sum(1))
 
 
-def best_log_ratio(effects: Effects, scalar: bool, prior: NoisePrior, noise: Array | None = None) -> Array:
-    """The maximum of the profile: the best decade, then the slope's zero beside it by Ridders' method."""
+def best_log_ratio(effects: Effects, scalar: bool, prior: NoisePrior, near: Array, noise: Array | None = None) -> Array:
+    """The maximum of the profile: `near` the ratios so far, else in the best decade; the slope's zero there by Ridders'
+    method.
+    """
 
     def slopes(log_ratio: Array) -> Array:
-        return np.asarray(_profile(effects, log_ratio[None], scalar, prior, noise, with_value=False).slope[0])
+        return np.asarray(_profile(effects, log_ratio, scalar, prior, noise, with_value=False).slope)
 
-    grid = _profile(effects, LOG_RATIO_GRID[:, None], scalar, prior, noise)
-    best, columns = np.argmax(grid.value, axis=0), np.arange(grid.value.shape[1])
-    below, above = np.maximum(best - 1, 0), np.minimum(best + 1, len(LOG_RATIO_GRID) - 1)
-    low, high, rise, fall = (
-        LOG_RATIO_GRID[below],
-        LOG_RATIO_GRID[above],
-        grid.slope[below, columns],
-        grid.slope[above, columns],
-    )
-    high, low = np.where(rise > 0, high, low), np.where(fall > 0, high, low)  # no zero between: an end is best
+    low, high = near - NEARBY, near + NEARBY
+    rise, fall = slopes(np.array([low, high]))
+    if not ((rise > 0) & (fall < 0)).all():
+        grid = _profile(effects, LOG_RATIO_GRID[:, None], scalar, prior, noise)
+        best, columns = np.argmax(grid.value, axis=0), np.arange(grid.value.shape[1])
+        below, above = np.maximum(best - 1, 0), np.minimum(best + 1, len(LOG_RATIO_GRID) - 1)
+        low, high = LOG_RATIO_GRID[below], LOG_RATIO_GRID[above]
+        rise, fall = grid.slope[below, columns], grid.slope[above, columns]
+        high, low = np.where(rise > 0, high, low), np.where(fall > 0, high, low)  # no zero between: an end is best
     guess = np.full(low.shape, np.nan)
     for _ in range(MOST_HALVINGS):
         middle, last = (low + high) / 2, guess
-        at = slopes(middle)
+        at = slopes(middle[None])[0]
         step = (middle - low) * at / np.sqrt(np.maximum(at * at - rise * fall, np.finfo(float).tiny))
         guess = np.clip(middle + step, low, high)
         if ((np.abs(guess - last) < CLOSE_ENOUGH) | (high - low < CLOSE_ENOUGH)).all():
             break
-        there = slopes(guess)
+        there = slopes(guess[None])[0]
         for x, slope in ((middle, at), (guess, there)):
             rising, inside = slope > 0, (low <= x) & (x <= high)
             low, rise = (np.where(rising & inside, new, old) for new, old in ((x, low), (slope, rise)))

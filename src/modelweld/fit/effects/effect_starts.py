@@ -79,16 +79,22 @@ def vote(stack: Stack, deviation: Array) -> Array:
 
 
 def best_shift(values: Array, places: Array, present: Array) -> Array:
-    """The shift, among all differences, after which most values (L, D) lie near places (P, D)."""
-    shifts = (values[:, None] - places).reshape(-1, values.shape[1])
-    shifts = np.vstack([shifts[evenly(len(shifts), MOST_SHIFTS)], present, values.mean(0) - places.mean(0)])
-    moved = (values - shifts[:, None]).reshape(-1, values.shape[1])
-    products = np.hstack([-2 * places, (places**2).sum(1)[:, None]]) @ np.hstack([moved, np.ones((len(moved), 1))]).T
-    squares = (moved**2).sum(1) + products.min(0)  # to the nearest place
-    near = np.log(np.maximum(squares, 0.0) / values.shape[1] + NEAR).reshape(len(shifts), -1)
-    shift = shifts[near.sum(1).argmin()]
+    """The shift, among all differences, after which most values (L, D) lie near places (P, D).
+
+    Squared distances are those of three points to each other, by products: no difference is made twice.
+    """
+    (L, D), P, centre = values.shape, len(places), values.mean(0) - places.mean(0)
+    values, places = values - values.mean(0), places - places.mean(0)
+    own, there = np.divmod(evenly(L * P, MOST_SHIFTS), P)
+    shifts = np.vstack([values[own] - places[there], present - centre, np.zeros(D)])
+    lengths = (places**2).sum(1)
+    beside = lengths[:, None] - 2 * places @ values.T
+    nearest = np.array([(beside + shifted[:, None]).min(0) for shifted in 2 * shifts @ places.T])
+    squares = (values**2).sum(1) - 2 * shifts @ values.T + (shifts**2).sum(1)[:, None] + nearest
+    shift = shifts[np.log(np.maximum(squares, 0.0) / D + NEAR).sum(1).argmin()]
     for _ in range(3):
-        squares = (((values - shift)[:, None] - places) ** 2).mean(-1)
+        moved = values - shift
+        squares = np.maximum((moved**2).sum(1)[:, None] - 2 * moved @ places.T + lengths, 0.0) / D
         weight = (squares.min(1) + NEAR) ** -2.0
         shift = weight @ (values - places[squares.argmin(1)]) / weight.sum()
-    return np.asarray(shift)
+    return np.asarray(shift + centre)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from modelweld.core.values import Array, Flags
+from modelweld.core.values import Array, Flags, blocks
 from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.slopes import Slopes, log_odds
 
@@ -27,11 +27,12 @@ class Design(Slopes):
         """Minus the second derivatives (D, 2 J, 2 J)."""
         J, K, j = self.J, len(self.c), np.arange(self.J)
         result = np.empty((self.D, 2 * J, 2 * J))
-        for d in range(self.D):
-            M = np.zeros((2, J * K))
-            M[:, self.cells] = [m[:, d] for m in self.sums]
-            M = M.reshape(2 * J, K)
-            result[d] = -(M * self.c[:, d]) @ M.T
+        for part in blocks(self.D, 2 * J * K):
+            c = self.c[:, part].T
+            M = np.zeros((len(c), 2, J * K))
+            M[:, :, self.cells] = np.stack([m[:, part].T for m in self.sums], axis=1)
+            M = M.reshape(len(c), 2 * J, K)
+            result[part] = -(M * c[:, None]) @ M.swapaxes(1, 2)
         result[:, j, j] += self.own[0]
         result[:, j, j + J] += self.own[1]
         result[:, j + J, j] += self.own[1]
@@ -92,9 +93,13 @@ class Design(Slopes):
     def _solve(self, on: Flags, e: Array) -> Array:
         """The best effects where they may differ from zero."""
         t, found = self.slab(e), np.zeros_like(self.b)
-        for d in np.flatnonzero(on.any(1)):
-            at = np.flatnonzero(on[d])
-            found[d, at] = np.linalg.solve(self.A[d][np.ix_(at, at)] + np.diag(1 / t[d, at]), self.b[d, at])
+        number = on.sum(1)
+        for n in np.unique(number[number > 0]):
+            d = np.flatnonzero(number == n)[:, None]  # features in which so many differ
+            at = np.nonzero(on[d[:, 0]])[1].reshape(-1, n)
+            A = self.A[d[:, :, None], at[:, :, None], at[:, None]]
+            A[:, range(n), range(n)] += 1 / t[d, at]
+            found[d, at] = np.linalg.solve(A, self.b[d, at][..., None])[..., 0]
         return found
 
 

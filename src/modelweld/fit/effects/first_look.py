@@ -15,7 +15,7 @@ from modelweld.core.board import Board
 from modelweld.core.family import Family
 from modelweld.core.match import Plan
 from modelweld.core.matching import Matching
-from modelweld.core.values import Index, Stack, group_of_values, offsets_of
+from modelweld.core.values import Flags, Index, Stack, group_of_values, offsets_of
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.search import search_effects
@@ -45,11 +45,12 @@ def find_site_effects(
     plan: Plan,
     family_of: Callable[[SiteEffects | None], Family],
     totals: Sequence[Totals | None] | None = None,
+    of_values: Sequence[Totals | None] | None = None,
 ) -> SiteEffects | None:
     """Units, and site effects that explain values much better than the matching without any; None if there are none.
 
     `family_of` gives the family of values whose units are corrected. `totals` are means and deviations of all points of
-    sites, where components say how wide they are; else values stand for points.
+    sites, where components say how wide they are; else values stand for points, and theirs may be known (`of_values`).
     """
     [family], prior = matching.families.values(), matching.prior
     if not may_differ(stack, family, plan) or prior is None:
@@ -57,13 +58,14 @@ def find_site_effects(
     *doubtful, rows = tried = choose_rows(stack, matching)
     own = group_of_values(stack.offsets)[rows]
     some = stack.take(rows, offsets_of(np.bincount(own, minlength=len(stack.sizes))))
-    plain = totals is None
-    units = find_units(total_stack(stack) if totals is None else totals, is_spread_out(stack), plain=plain)
+    spread_out, plain = is_spread_out(stack), totals is None
+    known = of_values or total_stack(stack) if totals is None else totals
+    units = find_units(known, spread_out, plain=plain)
     if np.count_nonzero(some.sizes >= FEWEST_SHIFTED) < 2:  # duplicates and outliers may be all there is
         return units
     board = Board([some], [family], prior, None, matching.stacked_labels[rows])
     sure = bool(plan.site_effects is True or doubtful or (totals and name_standardised(totals)))
-    slight, together = not sure and is_slight(board), not sure and units is None and all_share(board)
+    slight, together = not sure and is_slight(board, spread_out), not sure and units is None and all_share(board)
     if slight and together:
         return None
     return search_effects(stack, family_of(units), matching, plan, totals, units, tried, slight, together)
@@ -86,17 +88,17 @@ def choose_rows(stack: Stack, matching: Matching) -> list[Index]:
     return [np.flatnonzero(rows & counted) for rows in ([kept | gone[own]] if gone.any() else []) + [kept]]
 
 
-def is_slight(board: Board) -> bool:
+def is_slight(board: Board, spread_out: Flags) -> bool:
     """Whether offsets and scales gain little, given labels: together, or neither some nor all more than by chance."""
     [stack], [family] = board.stacks, board.families
     J, D = len(board.sizes), stack.values.shape[1]
     zero, spread = np.zeros((J, D)), np.zeros(D) + family.hyperparameters[2]  # type: ignore[attr-defined]
     e, number = np.zeros((D, 2 * J)), np.arange(1, J * D // 2 + 1)
     with np.errstate(all="ignore"):
-        slopes = Slopes(board, SiteEffects(zero, zero), spread, allow(stack))
+        slopes = Slopes(board, SiteEffects(zero, zero), spread, allow(stack, spread_out))
         gains = np.sort(np.maximum(slopes.gains(e).max(0), 0.0), axis=None)[::-1]
         best = (gains.cumsum()[: len(number)] + log_odds(number, J * D)).max(initial=0.0)
-        mean, deviation = slopes.gain_by_chance(e)
+        mean, deviation = slopes.gain_by_chance(e) if best < SLIGHT <= gains.sum() else (0.0, 0.0)
     return bool(gains.sum() < SLIGHT or (best < SLIGHT and gains.sum() < mean + DEVIATIONS * deviation))
 
 

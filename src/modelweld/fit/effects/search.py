@@ -41,7 +41,7 @@ from modelweld.families.real_values import Gaussian
 from modelweld.fit.effects.corrections import SiteEffects
 from modelweld.fit.effects.effect_starts import log_deviations, site_means, starts_by_totals, starts_by_votes, totals_of
 from modelweld.fit.effects.equations import Design
-from modelweld.fit.effects.slopes import FEWEST_SHIFTED, allow, count_shared
+from modelweld.fit.effects.slopes import FEWEST_SHIFTED, allow, count_shared, is_spread_out
 from modelweld.fit.screening.distances import middle
 from modelweld.fit.screening.totals import Totals
 from modelweld.fit.search.starts import run
@@ -162,7 +162,7 @@ class Problem:
     @cached_property
     def allowed(self) -> Flags:
         """Which effects (D, 2 J) may differ from zero."""
-        return allow(self.stack, self.unlike)
+        return allow(self.stack, is_spread_out(self.stack), self.unlike)
 
     @cached_property
     def widths(self) -> Array | None:

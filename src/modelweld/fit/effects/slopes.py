@@ -35,11 +35,13 @@ def is_spread_out(stack: Stack) -> Flags:
     return np.asarray(middle(np.concatenate(ratios)) > LEAST_SPREAD)
 
 
-def allow(stack: Stack, unlike: Sequence[int] = ()) -> Flags:
-    """Which effects (D, 2 J) a site has values enough to show; none of those that are `unlike` all others."""
+def allow(stack: Stack, spread_out: Flags, unlike: Sequence[int] = ()) -> Flags:
+    """Which effects (D, 2 J) a site has values enough to show, in features that are `spread_out`; none of sites that
+    are `unlike` all others.
+    """
     sizes = stack.sizes.copy()
     sizes[list(unlike)] = 0
-    return np.concatenate([sizes >= FEWEST_SHIFTED, sizes >= FEWEST_SCALED]) & is_spread_out(stack)[:, None]
+    return np.concatenate([sizes >= FEWEST_SHIFTED, sizes >= FEWEST_SCALED]) & spread_out[:, None]
 
 
 def count_shared(board: Board) -> Index:
@@ -116,7 +118,10 @@ class Slopes:
         """Mean and deviation of the sum of all gains above zero where there are no effects, and slopes are normal."""
         size = (self.slab(e) * self.curvature)[self.allowed]
         share, price = size / (1 + size) / 2, self.price(e)[self.allowed]
-        tail, first, second = (scipy.special.gammaincc(n / 2, price / share / 2) for n in (1, 3, 5))  # of chi-squares
+        at = np.sqrt(price / share / 2)
+        bell, tail = np.exp(-at * at) / np.sqrt(np.pi), scipy.special.erfc(at)
+        first = tail + 2 * at * bell  # beside `tail`, of chi-squares of 1, 3 and 5 degrees of freedom
+        second = first + 4 / 3 * at**3 * bell
         mean = share * first - price * tail
         square = 3 * share**2 * second - 2 * share * price * first + price**2 * tail
         return float(mean.sum()), float(np.sqrt((square - mean**2).sum()))

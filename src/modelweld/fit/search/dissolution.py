@@ -28,7 +28,8 @@ def dissolve(
 ) -> Run:
     """Free the groups that hold an atom and match them again, from the smallest atom on; the best matching is left.
 
-    After each rise the smallest atom is the first again; it ends at `patience` atoms in vain, or at all of them.
+    An attempt is judged at the hyperparameters of the matching that it must beat; only what beats it learns. After each
+    rise the smallest atom is the first again; it ends at `patience` atoms in vain, or at all of them.
     """
     history, changes = list(progress.history), list(progress.changes)
     converged, in_vain, rises = progress.converged, 0, 0
@@ -44,9 +45,12 @@ def dissolve(
         if is_back():
             continue
         if board.objective() > history[-1] - WORTH_A_RUN:
-            attempt = alternate(board, J, rng, max_sweeps, is_back, history[-1])
+            attempt = alternate(board, J, rng, max_sweeps, is_back, history[-1], learns=False)
             changes += attempt.changes
             if not attempt.returned and attempt.history[-1] > history[-1] + SMALLEST_RISE:
+                board.learn()
+                attempt = alternate(board, J, rng, max_sweeps)
+                changes += attempt.changes
                 history.append(attempt.history[-1])
                 converged, in_vain, rises = attempt.converged, 0, rises + 1
                 continue

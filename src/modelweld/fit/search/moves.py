@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import CLEAR, COMPILED, SMALLEST_RISE, Run, alternate, best_run
 from modelweld.core.board import Board
-from modelweld.core.family import log_evidence_of_unions, log_predictive, sum_by_atom, unite
+from modelweld.core.family import log_evidence_of_all_unions, log_evidence_of_unions, log_predictive, sum_by_atom, unite
 from modelweld.core.match import MOST_SWEEPS
 from modelweld.core.prior import Fragments
 from modelweld.core.tally import Tally
@@ -144,6 +144,10 @@ class Pairs:
         np.fill_diagonal(rises, -np.inf)
         if single:
             return self._with_singles(rises)
+        tables = [log_evidence_of_all_unions(f, s) for f, s in zip(self.families, self.sums, strict=True)]
+        known = [table for table in tables if table is not None]
+        if self.cells is None and len(known) == len(tables):
+            return np.asarray(sum(known, rises) - self.evidence[:, None] - self.evidence)
         a, b = np.nonzero(np.triu(rises > -np.inf))  # where two may be joined at all
         for part in blocks(len(a), sum(s.shape[1] for s in self.sums)):
             report_progress("comparing atoms", part.start, len(a))
