@@ -116,7 +116,7 @@ class Predictive(Capability):
 
 
 class Unites(Capability):
-    """Families with an evidence of unions that is quicker than making their sums.
+    """Families with an evidence of all unions that is quicker than making their sums.
 
     Examples
     --------
@@ -124,10 +124,6 @@ class Unites(Capability):
     >>> isinstance(modelweld.Gaussian(), Unites)
     True
     """
-
-    def log_evidence_of_unions(self, sums: Array, a: Index, b: Index) -> Array:
-        """Log evidence of unions of atoms (K, k): of each of a with that of b."""
-        raise NotImplementedError
 
     def log_evidence_of_all_unions(self, sums: Array) -> Array | None:
         """Log evidence of the unions of any two atoms (K, K), where that is quicker than asking for pairs; else None.
@@ -345,18 +341,9 @@ def unite(family: Family, sums: Array, a: int | Index, b: Index) -> Array:
     return np.asarray(one + align_sign(family, other, np.broadcast_to(one, other.shape)))
 
 
-def log_evidence_of_unions(family: Family, sums: Array, a: Index, b: Index) -> Array:
-    """Log evidence of unions of atoms (K, k): of each of a with that of b."""
-    if isinstance(family, Unites) and not is_signless(family):
-        return family.log_evidence_of_unions(sums, a, b)
+def log_evidence_of_unions(family: Family, sums: Array, a: int | Index, b: Index) -> Array:
+    """Log evidence of unions of atoms (K, k): of atom a, or of each of several, with each of b."""
     return family.log_evidence(unite(family, sums, a, b))
-
-
-def log_evidence_of_all_unions(family: Family, sums: Array) -> Array | None:
-    """Log evidence of the unions of any two atoms (K, K), from families that have a quick way; else None."""
-    if isinstance(family, Unites) and not is_signless(family):
-        return family.log_evidence_of_all_unions(sums)
-    return None
 
 
 def is_signless(family: Family) -> bool:

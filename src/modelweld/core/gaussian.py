@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.family import Family, HasStarts, Predictive, Unites, with_fields
 from modelweld.core.moments import Effects, Hyperparameters, step_by_moments
-from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack, blocks, total_variance
+from modelweld.core.values import NOISE_FLOOR, Array, Stack, blocks, total_variance
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
@@ -123,12 +123,6 @@ class Gaussian(HasStarts, Predictive, Unites, Family):
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
         _, W, S, _, _ = parts(rows)
         return self._straight(rows) + self._bent(W, S)
-
-    def log_evidence_of_unions(self, sums: Array, a: Index, b: Index) -> Array:
-        """What is linear in sums is that of both atoms; the rest asks for two of their five parts."""
-        _, W, S, _, _ = parts(sums)
-        straight = self._straight(sums)
-        return straight[a] + straight[b] + self._bent(W[a] + W[b], S[a] + S[b])
 
     def log_evidence_of_all_unions(self, sums: Array) -> Array | None:
         """Given how many values both atoms have, what is not linear is a quadratic form: one product for each two

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from modelweld.core.family import sum_by_atom
-from modelweld.core.values import Array, Flags, Index, Stack, block_size, group_of_values
+from modelweld.core.values import Array, Flags, Index, Stack, block_size
 
 FEWEST_SITES = 3
 """For one of them to be named: with two, neither is the reference, nor is it known how far sites lie apart."""
@@ -71,7 +70,8 @@ def site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array
         block = stack.take(part, offsets)
         values = np.asarray(quantity(block))
         if block.weight is None:
-            means.append(sum_by_atom(values, group_of_values(offsets)) / block.sizes[:, None])
+            sites = scipy.sparse.csr_array((np.ones(len(values)), np.arange(len(values)), offsets))  # no conversion
+            means.append(sites @ values / block.sizes[:, None])
             continue
         seen = block.seen
         number = np.add.reduceat(seen.astype(np.float64), offsets[:-1])

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import CLEAR, COMPILED, SMALLEST_RISE, Run, alternate, best_run
 from modelweld.core.board import Board
-from modelweld.core.family import log_evidence_of_all_unions, log_evidence_of_unions, log_predictive, sum_by_atom, unite
+from modelweld.core.family import Unites, is_signless, log_evidence_of_unions, log_predictive, sum_by_atom
 from modelweld.core.match import MOST_SWEEPS
 from modelweld.core.prior import Fragments
 from modelweld.core.tally import Tally
@@ -144,9 +144,10 @@ class Pairs:
         np.fill_diagonal(rises, -np.inf)
         if single:
             return self._with_singles(rises)
-        tables = [log_evidence_of_all_unions(f, s) for f, s in zip(self.families, self.sums, strict=True)]
+        quick = [f for f in self.families if isinstance(f, Unites) and not is_signless(f) and self.cells is None]
+        tables = [f.log_evidence_of_all_unions(sums) for f, sums in zip(quick, self.sums, strict=False)]
         known = [table for table in tables if table is not None]
-        if self.cells is None and len(known) == len(tables):
+        if len(known) == len(self.families):
             return np.asarray(sum(known, rises) - self.evidence[:, None] - self.evidence)
         a, b = np.nonzero(np.triu(rises > -np.inf))  # where two may be joined at all
         for part in blocks(len(a), sum(s.shape[1] for s in self.sums)):
@@ -208,17 +209,6 @@ class Pairs:
             gain[i] = family.log_evidence(sums[a] + sums[b] + pooled) - self.evidence[a] - self.evidence[b]
         return np.asarray(gain)
 
-    def _evidence_of(self, k: int, others: Index) -> tuple[float, Array]:
-        """The evidence of an atom that is new, and what is gained when it is joined with `others`."""
-        found = np.zeros(len(others) + 1)
-        for family, sums in zip(self.families, self.sums, strict=True):
-            rows = np.concatenate([sums[k : k + 1], unite(family, sums, k, others)])
-            if self.cells is not None:
-                i, pooled = self.cells.union_rows(np.full(len(others), k), others)
-                rows[i + 1] += pooled
-            found += family.log_evidence(rows)
-        return float(found[0]), found[1:] - found[0] - self.evidence[others]
-
     def _prior_with(self, k: int, others: Index) -> Array:
         """What the log probability of the matching gains when atom k is joined with `others`."""
         shared = self.held[others] @ self.held[k]
@@ -258,8 +248,8 @@ class Pairs:
         row = np.maximum(self.rises[a], self.rises[b])
         row[[a, b]] = self.rises[b] = self.rises[:, b] = -np.inf
         near = (row > -HOPELESS).nonzero()[0]
-        self.evidence[a], row[near] = self._evidence_of(a, near)
-        row[near] += self._prior_with(a, near)
+        self.evidence[a] = sum(f.log_evidence(s[a : a + 1])[0] for f, s in zip(self.families, self.sums, strict=True))
+        row[near] = self._evidence_with(np.full(len(near), a), near) + self._prior_with(a, near)
         self.rises[a] = self.rises[:, a] = row
         self._look_again(a, b)
         return True
