@@ -19,9 +19,6 @@ from modelweld.core.values import NOISE_FLOOR, Array, Stack, blocks, total_varia
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
-LARGE_PRODUCT = 2_000
-"""Pairs of atoms times dimensions, for each two numbers of values, from which their unions are scored by products."""
-
 
 def score_unequal(y: Array, seen: Array, own_variance: Array, mu: Array, extra: Array) -> Array:
     """Log density (L, K) of values y (L, D), where seen, of variance `own_variance`, given atoms at mu +- `extra`."""
@@ -123,25 +120,6 @@ class Gaussian(HasStarts, Predictive, Unites, Family):
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
         _, W, S, _, _ = parts(rows)
         return self._straight(rows) + self._bent(W, S)
-
-    def log_evidence_of_all_unions(self, sums: Array) -> Array | None:
-        """Given how many values both atoms have, what is not linear is a quadratic form: one product for each two
-        numbers, where atoms are many beside these and equally known in all dimensions.
-        """
-        _, W, S, _, _ = parts(sums)
-        weights, kind = np.unique(W[:, 0], return_inverse=True)
-        if S.size * len(S) < LARGE_PRODUCT * len(weights) ** 2 or (W[:, :1] != W).any():
-            return None
-        m, noise, spread = self.hyperparameters
-        x, rho, straight = S - m * W, spread / noise + np.zeros(S.shape[1]), self._straight(sums)
-        table, members = np.add.outer(straight, straight), [np.flatnonzero(kind == i) for i in range(len(weights))]
-        for i, one in enumerate(members):
-            for j, other in enumerate(members):
-                shrink = 1 + rho * (weights[i] + weights[j])
-                a, b, scale = x[one], x[other], rho / noise / shrink
-                bent = (a * scale) @ b.T + 0.5 * ((a * a) @ scale)[:, None] + 0.5 * ((b * b) @ scale)
-                table[np.ix_(one, other)] += bent - 0.5 * np.log(shrink).sum()
-        return np.asarray((table + table.T) / 2)
 
     def _straight(self, rows: Array) -> Array:
         """The part of the log evidence that is linear in rows."""

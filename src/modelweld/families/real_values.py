@@ -20,7 +20,7 @@ from modelweld.core.values import NOISE_FLOOR, Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Drawable, Moves, NamesHyperparameters, Sampled, register
 from modelweld.families.hyperparameters import check_choice, check_single, check_sizes, freeze_vectors
-from modelweld.families.math import fragments
+from modelweld.families.math import fragments, unions
 from modelweld.families.math.random_effects import full_covariances, learn_frame, maximise
 from modelweld.families.math.standard_errors import maximise_with_variance
 from modelweld.families.math.start import SHARE_OF_WIDTH, Look, NoisePrior, look, noise_prior_of, prefer_given
@@ -257,6 +257,10 @@ class Gaussian(
         """Log predictive densities, in the units of the values."""
         density = super().log_predictive(own, sums)
         return density if self.frame is None else np.asarray(density + own[:, :1] * self._log_det)
+
+    def log_evidence_of_all_unions(self, sums: Array) -> Array | None:
+        """By matrix products, where that is quicker than pair by pair."""
+        return unions.log_evidence_of_all(sums, self._straight(sums), self.hyperparameters)
 
     def _straight(self, rows: Array) -> Array:
         straight = super()._straight(rows)

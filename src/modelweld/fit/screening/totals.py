@@ -206,16 +206,13 @@ def _gains(m: Array, s: Array, chance: Array, plain: bool) -> Array:
         f, o = factor[:, None, None], offset[:, None, None]
         return np.asarray((np.log(s / S) - np.log(f)) ** 2 / v_s + (((m - o) / f - M) / S) ** 2 / v_m)
 
+    least, zero = LEAST_GAIN * few + 2 * np.log(m.size), np.zeros(len(NATURAL_FACTORS))
+    as_it_is = misfit(NATURAL_FACTORS, zero) + np.log(NATURAL_FACTORS)[:, None, None] ** 2 / by_nature
     there = misfit(FACTORS, OFFSETS)
     warm = np.abs([M, m]) < OF_LIFE  # degrees Celsius of the others, or of the site
     there[-2:] = np.where(warm, there[-2:], np.inf)
     closer = np.abs(np.log(s / S / FACTORS[:, None, None])) < np.abs(np.log(s / S))  # an offset explains the mean alone
-    fits = closer & (there < MOST_LEFT)
-    if not fits.any():
-        return np.full(there.shape, -np.inf)
-    least, zero = LEAST_GAIN * few + 2 * np.log(m.size), np.zeros(len(NATURAL_FACTORS))
-    as_it_is = misfit(NATURAL_FACTORS, zero) + np.log(NATURAL_FACTORS)[:, None, None] ** 2 / by_nature
-    gain = np.where(fits, as_it_is.min(0) - there - least, -np.inf)
+    gain = np.where(closer & (there < MOST_LEFT), as_it_is.min(0) - there - least, -np.inf)
     unlike = (as_it_is[len(NATURAL_FACTORS) // 2] > MOST_LEFT).sum(1) > max(m.shape[1] // 2, 1)
     return np.where(plain & unlike[:, None], -np.inf, np.nan_to_num(gain, nan=-np.inf))
 
