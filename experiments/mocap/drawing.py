@@ -134,13 +134,13 @@ def skeletons(shown: Result, file: Path) -> None:
     rows = -(-len(states) // COLUMNS)
     figure, axes = plt.subplots(rows, COLUMNS, figsize=(12, 2.3 * rows), layout="constrained", squeeze=False)
     for ax in axes.ravel():
-        ax.set(xlim=(-0.6, POSES + 0.1), ylim=(-2.5, 0.35), aspect="equal")
+        ax.set(xlim=(-0.6, POSES + 0.1), ylim=(-2.65, 0.35), aspect="equal")
         ax.axis("off")
     for number, (ax, k) in enumerate(zip(axes.ravel(), states, strict=False), 1):
         ax.set_title(f"state {number}", fontsize=9, loc="left", weight="bold")
         for j, colour in enumerate(("#d55e00", "#0072b2")):
             own = (path == k) & (owner == j)
-            top = -1.35 * j
+            top = -1.5 * j
             if not own.any():
                 ax.text(-0.5, top - 0.5, f"{13 + j}: not in this state", fontsize=8, color=colour)
                 continue
