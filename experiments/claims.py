@@ -56,6 +56,13 @@ def simulated() -> list[Row]:
     return [judged("simulated", f"{J}{what} of 'ours'", n) for what in ("K", "ARI")]
 
 
+def verdicts() -> list[Row]:
+    """Was it worth merging."""
+    first, last = kept(HERE / "verdicts" / "odd" / "results.json")["seeds"]
+    texts = ("other clean sites that share", "odd sites that share", "odd, a quarter shared")
+    return [judged("verdicts/odd", text, f"{last - first + 1} sets a cell") for text in texts]
+
+
 def right() -> list[Row]:
     """The bare call."""
     record = kept(HERE / "right" / "results.json")
@@ -199,6 +206,7 @@ def verdict(found: Paired) -> str:
 
 PARTS: Mapping[str, Callable[[], list[Row]]] = {
     "The bare call on estimated models": right,
+    "Was it worth merging": verdicts,
     "Simulated atoms": simulated,
     "Temperatures": temperatures,
     "Movements": movements,
