@@ -8,12 +8,13 @@ import pytest
 import scipy
 
 from modelweld import BetaBernoulli, Gaussian, Search, fuse, simulate
-from modelweld.core.algorithm1 import NEW, alternate
+from modelweld.core.algorithm1 import NEW, Run, alternate
 from modelweld.core.board import Board
 from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.fit.search.moves import Pairs, merge, merge_and_split, partings, split
+from modelweld.fit.search.moves import Pairs, join_common_splits, log_common_contrast, merge, merge_and_split
+from modelweld.fit.search.partings import partings, split
 from modelweld.inputs.stacks import stack_arrays
 from modelweld.results.posterior.conditional import pool_board
 
@@ -212,18 +213,45 @@ def test_pooled_fragments_are_one_value_where_nothing_else_is_asked(seed):
     np.testing.assert_array_equal(pooled.group[cell], board.group)
     fresh = Board(pooled.stacks, pooled.families, pooled.prior, labels=pooled.labels)
     np.testing.assert_allclose(pooled.singletons, fresh.singletons)
-    both = [
-        board.objective_by_atom(board.labels, len(board.counts)),
-        fresh.objective_by_atom(fresh.labels, len(fresh.counts)),
-    ]
-    contrasts = both[0] - both[1]
-    a, b = 0, 1
-    joined = np.where(pooled.labels == b, a, pooled.labels)
-    if not set(pooled.group[pooled.labels == a]) & set(pooled.group[pooled.labels == b]):
-        whole = board.objective_by_atom(np.where(board.labels == b, a, board.labels), len(board.counts))
-        assert whole[a] - fresh.objective_by_atom(joined, len(fresh.counts))[a] == pytest.approx(
-            contrasts[[a, b]].sum()
-        )
+    contrasts = board.pooling.log_evidence(board.sums[0]) - fresh.families[0].log_evidence(fresh.sums[0])
+    if not set(pooled.group[pooled.labels == 0]) & set(pooled.group[pooled.labels == 1]):
+        whole, means = (x.at(np.where(x.labels == 1, 0, x.labels)) for x in (board, fresh))
+        joined = whole.pooling.log_evidence(whole.sums[0])[0] - means.families[0].log_evidence(means.sums[0])[0]
+        assert joined == pytest.approx(contrasts[:2].sum())
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_what_sites_split_alike_is_one_atom(alike):
+    """Near pairs that the same sites hold are one atom in common fragments; those that sites hold in turn are two."""
+    rng = np.random.default_rng(0)
+    atoms = np.concatenate([rng.normal(0, 8, (6, 3)), np.zeros((2, 3))])
+    atoms[6:] += [[0.3, 0.0, 0.0], [-0.3, 0.0, 0.0]]
+    held = [np.arange(8) if alike else np.delete(np.arange(8), 6 + j % 2) for j in range(12)]
+    values = [atoms[h] + rng.normal(0, 0.1, (len(h), 3)) for h in held]
+    stack = stack_arrays(values)
+    stack = replace(stack, variance=np.full(stack.values.shape, 0.01))
+    family = Gaussian(mean=np.zeros(3), noise=np.full(3, 0.01), spread=np.full(3, 64.0), width=np.ones(3))
+    board = Board([stack], [family], BetaBernoulli(), Fragments(0.2), np.concatenate(held))
+    whole, progress, number = join_common_splits(board, Run([board.objective()], [0], True))
+    assert number == len(progress.history) - 1 == int(alike)
+    assert len(whole.counts) == 8 - alike
+    assert (np.diff(progress.history) > 0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_odds_of_splitting_alike_are_those_of_the_definition(seed):
+    board, _ = doubled_board(seed, share=1.0, splits=Fragments(), width=0.7)
+    family = board.families[0]
+    one, other = board.statistics[[0, 2, 4]], board.statistics[[1, 3, 5]]
+    expected = 0.0
+    for d in range(3):
+        seen, S, e = (np.stack([x[:, i * 3 + d] for x in (one, other)]) for i in (0, 4, 6))
+        here = seen.min(0) > 0
+        x, error, v = (S[0] - S[1])[here], e.mean(0)[here], 2 * family.fragment_variance[d]
+        common = v + np.diag(2 * (family.noise[d] + error))
+        expected += scipy.stats.multivariate_normal.logpdf(x, np.zeros(len(x)), common) if len(x) else 0.0
+        expected -= scipy.stats.norm.logpdf(x, 0, np.sqrt(v + 2 * error)).sum()
+    assert log_common_contrast(one, other, np.array([0]), family) == pytest.approx(expected)
 
 
 def test_the_variance_of_fragments_is_learned():

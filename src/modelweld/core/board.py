@@ -211,19 +211,6 @@ class Board(Tally):
             value += float((family.log_evidence(after) - family.log_evidence(before)).sum())
         return value if self.fragments is None else value + self.fragments.log_prob(fragments)
 
-    def objective_by_atom(self, labels: Index, slots: int) -> Array:
-        """What each atom adds to the objective when values are at these labels; zero where a slot is empty."""
-        groups = len(self.sizes)
-        held, cell, fragments = np.unique(labels * groups + self.group, return_inverse=True, return_counts=True)
-        atom = held // groups
-        value = np.concatenate([[0.0], np.cumsum(self.increments)])[np.bincount(atom, minlength=slots)]
-        for family, rows in zip(self.families, self.pool_rows(slice(None), cell, len(held)), strict=True):
-            value = value + family.log_evidence(sum_by_atom(rows, atom, slots))
-        # the log prior of delta is the same whatever the matching: it cancels between a whole and its parts
-        if self.fragments is None:
-            return value
-        return value + np.bincount(atom, self.fragments.log_prob_each(fragments), slots)
-
     def learn(self) -> None:
         """Hyperparameters of every family, of the prior and of fragments, given the matching."""
         self.set_prior(self.prior.learn(self.counts, self.sizes), len(self.sizes))

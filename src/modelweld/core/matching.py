@@ -63,6 +63,8 @@ class Matching:
         Sites that repeat another, and that other: they are labelled like it and not fitted. None if not looked for.
     effects : SiteEffects or None
         What sites differed by, and was corrected before the fit; None: nothing.
+    common_splits : int
+        How often two atoms were joined because sites split one alike.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class Matching:
     screened: bool = False
     duplicates: Mapping[int, int] | None = None
     effects: SiteEffects | None = None
+    common_splits: int = 0
 
     def __repr__(self) -> str:
         aside = f", {len(self.excluded)} excluded" if len(self.excluded) else ""

@@ -210,6 +210,11 @@ class Gaussian(
     def _tau(self) -> float:
         return fragments.EXPECTED / self._width.size if self.tau is None else self.tau
 
+    @property
+    def fragment_variance(self) -> Array:
+        """Variance (D,) of fragments of one atom about their mean."""
+        return np.asarray(self._tau * self._width)
+
     def fragment_statistics(self, stack: Stack) -> Array:
         """See `modelweld.families.math.fragments`."""
         return fragments.statistics(self._measure(stack.values), stack, self._width)
@@ -231,7 +236,7 @@ class Gaussian(
     def log_contrast(self, own: Array, sums: Array) -> Array:
         """Of one fragment more beside one in the place of the atom."""
         seen, w, wy, _, _ = parts(own)
-        t = self._tau * self._width
+        t = self.fragment_variance
         some = np.where(w > 0, w, 1.0)
         return score_unequal(wy / some, seen, np.broadcast_to(t, wy.shape), self._measure(self.estimate(sums)), t)
 

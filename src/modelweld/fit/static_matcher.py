@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from modelweld.core.algorithm1 import Run
+from modelweld.core.board import Board
 from modelweld.core.family import canonical_sign, find_misfit
 from modelweld.core.match import MOST_SWEEPS, Auto, Parts, Plan, Screen, through
 from modelweld.core.matching import Matching, make_matching
@@ -21,6 +23,7 @@ from modelweld.fit.presets import fit_as_printed
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.screening import screens
 from modelweld.fit.screening.duplicates import duplicates
+from modelweld.fit.search.moves import join_common_splits
 from modelweld.fit.search.starts import run
 
 
@@ -63,7 +66,10 @@ def fit(values: SetValues, plan: Plan, rng: np.random.Generator) -> Matching:
         matching = fit_as_printed(values, prior, plan.max_sweeps, rng)
         return matching.say(*limits_met(Run(converged=matching.converged), plan)) if plan.warn else matching
     board, progress, order = run(values.stacks, values.families, prior, plan, rng)
-    matching = make_matching(board, progress, values.names, order, values.offsets)
+    common = 0
+    if plan.search != "plain" and plan.splits_of(values.stacks) and isinstance(board, Board):
+        board, progress, common = join_common_splits(board, progress)
+    matching = replace(make_matching(board, progress, values.names, order, values.offsets), common_splits=common)
     return matching.say(*limits_met(progress, plan)) if plan.warn else matching
 
 

@@ -93,7 +93,8 @@ def search_effects(
         some = some.take(order, offsets_of(some.sizes[sites]))
         problem = Problem(some, family, plan, prior, (mean[sites], deviation[sites]), totals is not None)
         with np.errstate(all="ignore"):
-            labels = matching.stacked_labels[rows][order] if units is None else problem.propose(none)
+            as_fitted = units is None and not matching.common_splits  # effects are judged before such are joined
+            labels = matching.stacked_labels[rows][order] if as_fitted else problem.propose(none)
             found, unlike = search(problem, labels, slight, together)
         scaled_far = found is not None and ((found.log_scale != 0).sum(1) > 1)[~kept_sites[sites]].any()
         if not unlike and not scaled_far:  # of a site that was excluded whole, an offset or one unit is accepted

@@ -4,19 +4,24 @@ Sweeps stop where no single group can do better. Ways out, besides atoms that ar
 
 - `merge` joins the two atoms whose union raises the objective most, again and again; with fragments (over-segmentation)
   also atoms that share groups: their values become fragments of one atom;
-- `split` parts an atom in two, where its members are at hand: a compiled board has only their sums.
+- `split` parts an atom in two (`fit.search.partings`), where its members are at hand and no fragments are allowed;
+- `join_common_splits` joins, at the end, two atoms that are one which sites split alike.
 
-Parting atoms in two where that raises the objective: all atoms at once, in time linear in their values.
+Where all sites are told the same number of components too many, all cut the same wide component in the same way. The
+fragments match across sites as if they were two atoms. As fragments of one atom each site would have a contrast of its
+own (`families.math.fragments`); here the sites that hold both have one in common, drawn once:
 
-Two ways of parting an atom are tried, and the first that raises the objective is kept: its farthest member alone, or
-two halves about two ends. The farthest member is the one that the others predict worst; it is one end, and the member
-that is least likely to share its place is the other. (The farthest of all pairs would take the square of the time.)
+    x_j ~ N(d, noise + e_j),  d ~ N(0, 2 tau W)    instead of    x_j ~ N(0, 2 tau W + e_j).
+
+An atom is split so with the odds of one more fragment, delta / (1 - delta), by a share of its sites of which nothing is
+known: n of N have probability B(n + 1, N - n + 1). A site that does not split it holds the mean of the fragments, up to
+noise, and neither of them: neighbours that are held alone stay two atoms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -24,14 +29,17 @@ from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import CLEAR, COMPILED, SMALLEST_RISE, Run, alternate, best_run
 from modelweld.core.board import Board
-from modelweld.core.family import Unites, is_signless, log_evidence_of_unions, log_predictive, sum_by_atom
+from modelweld.core.family import Unites, is_signless, log_evidence_of_unions, log_predictive, pools, sum_by_atom
 from modelweld.core.match import MOST_SWEEPS
 from modelweld.core.prior import Fragments
 from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, blocks
+from modelweld.families.math import fragments
+from modelweld.families.real_values import Gaussian
 from modelweld.fit.engines.sparse_board import SparseBoard, join_sparsely
 from modelweld.fit.engines.sweep_engines import Movable
 from modelweld.fit.search.dissolution import dissolve
+from modelweld.fit.search.partings import split
 from modelweld.progress import report_progress
 
 LARGEST_TABLE = 4_000_000
@@ -76,11 +84,11 @@ def search_from(
 
 
 def merge_and_split(board: Movable, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int) -> Run:
-    """Merge, split (if members are at hand) and sweep in turn until none of them raises the objective."""
+    """Merge, split (see above) and sweep in turn until none of them raises the objective."""
     history, changes = list(progress.history), list(progress.changes)
     converged, cut_short = progress.converged, progress.cut_short
     for round in range(MOST_SWEEPS + 1):
-        if merge(board) + (split(board) if isinstance(board, Board) else 0) == 0:
+        if merge(board) + (split(board) if isinstance(board, Board) and board.fragments is None else 0) == 0:
             break
         cut_short |= round == MOST_SWEEPS
         board.learn()
@@ -140,7 +148,7 @@ class Pairs:
         """The rises of all pairs; where every atom is a `single` value, the family's `log_predictive` is the quicker
         way.
         """
-        rises = self._prior_of_singles() if single else self._prior_of_all()
+        rises = self._prior_of_all()
         np.fill_diagonal(rises, -np.inf)
         if single:
             return self._with_singles(rises)
@@ -159,6 +167,9 @@ class Pairs:
 
     def _with_singles(self, rises: Array) -> Array:
         """These rises, with what the evidence gains from any two values: half of the table, then its mirror image."""
+        group = self.held.argmax(1)
+        a, b = np.nonzero(np.triu(group[:, None] == group, 1))
+        together = rises[a, b] + self._evidence_with(a, b)
         for start in range(0, len(rises), SINGLES_BLOCK):
             part, rest = slice(start, start + SINGLES_BLOCK), slice(start, None)
             gain = sum(
@@ -167,19 +178,8 @@ class Pairs:
             )
             rises[part, rest] += gain - self.evidence[part, None]
             rises[rest, part] = rises[part, rest].T
-        if self.cells is not None:
-            group = self.held.argmax(1)
-            a, b = np.nonzero(np.triu(group[:, None] == group, 1))
-            together = self._evidence_with(a, b) + self._prior_of_singles()[a, b]
-            rises[a, b] = rises[b, a] = together
+        rises[a, b] = rises[b, a] = together
         return rises
-
-    def _prior_of_singles(self) -> Array:
-        """`_prior_of_all` where every atom is one value: two of one group, or of two."""
-        one, two = -self.log_rate[1], self.log_rate[2:3].sum() - 2 * self.log_rate[1]  # a single group has no two
-        together = -np.inf if self.fragments is None else np.log(self.fragments.delta / (1 - self.fragments.delta))
-        group = self.held.argmax(1)
-        return np.asarray(np.where(group[:, None] == group, one + together + self.log_ways[2], two))
 
     def _prior_of_all(self) -> Array:
         """`_prior_with` of all pairs."""
@@ -311,63 +311,55 @@ class Cells:
         return np.asarray((self.rows[mine[both]] - before).sum(0))
 
 
-Rows = Callable[[Array, Array, slice], Array]
-"""Rows of which the evidence is asked for, from those of all values and the atoms' sums, for some values."""
+def join_common_splits(board: Board, progress: Run) -> tuple[Board, Run, int]:
+    """The board with atoms joined that are rather one, split by sites in common: the best two first; and how many."""
+    if len(board.families) != 1 or not pools(board.families[0]):
+        return board, progress, 0
+    whole = Board(board.stacks, board.families, board.prior, board.fragments or Fragments(), board.labels.copy())
+    history = list(progress.history)
+    while len(whole.counts) > 1 and len(whole.counts) * max(len(whole.counts), len(whole.sizes)) <= LARGEST_TABLE:
+        a, b, gains = common_gains(whole)
+        best = int(gains.argmax()) if len(gains) else -1
+        if best < 0 or gains[best] <= SMALLEST_RISE:
+            break
+        history.append(history[-1] + float(gains[best]))
+        whole.labels[whole.labels == b[best]] = a[best]
+        whole.recount()
+    joined = len(history) - len(progress.history)
+    return (whole, replace(progress, history=history), joined) if joined else (board, progress, 0)
 
 
-def split(board: Board) -> int:
-    """Part atoms in two where that raises the objective; returns how many were parted."""
-    K, size = len(board.counts), np.bincount(board.labels, minlength=len(board.counts))
-    if not (size > 1).any():
-        return 0
-    farthest, half = partings(board)
-    whole, parted = board.objective_by_atom(board.labels, K), np.zeros(K, dtype=bool)
-    labels = board.labels.copy()
-    for part in (farthest, half):
-        both = board.objective_by_atom(np.where(part, K + board.labels, board.labels), 2 * K)
-        better = (both[:K] + both[K:] > whole + SMALLEST_RISE) & (size > 1) & ~parted
-        moving = part & better[board.labels]
-        labels[moving] = K + board.labels[moving]
-        parted |= better
-    if parted.any():
-        board.labels = labels
-        board.recount()
-    return int(parted.sum())
+def common_gains(board: Board) -> tuple[Index, Index, Array]:
+    """Pairs of atoms that sites hold together, and what the objective gains when they are one, split in common."""
+    from scipy.special import betaln
+
+    pairs = Pairs(board, board.fragments)
+    cells, [family] = pairs.cells, board.families
+    assert cells is not None
+    assert isinstance(family, Gaussian)
+    a, b = np.nonzero(np.triu(pairs.held @ pairs.held.T, 1))
+    pair, group = np.nonzero((cells.at[a] >= 0) & (cells.at[b] >= 0))
+    first = np.flatnonzero(np.diff(pair, prepend=-1))
+    one, other = (cells.statistics[cells.at[x[pair], group]] for x in (a, b))
+    r, s = (pairs.held_fragments[x[pair], group] for x in (a, b))
+    together, odds = np.bincount(pair), np.log(board.delta / (1 - board.delta))
+    alone = pairs.held[a].sum(1) + pairs.held[b].sum(1) - 2 * together
+    gains = pairs.rises[a, b] + betaln(together + 1, alone + 1) - (together - 1) * odds
+    ways = pairs.log_ways[r + s] - pairs.log_ways[r] - pairs.log_ways[s]
+    if len(a):
+        gains += log_common_contrast(one, other, first, family) - np.add.reduceat(ways, first)
+    return a, b, gains
 
 
-def partings(board: Board) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which values to part from the rest of their atom: the farthest alone; those nearer to the second end."""
-    own = board.labels
+def log_common_contrast(one: Array, other: Array, first: Index, family: Gaussian) -> Array:
+    """Log odds that sites split an atom alike, beside each in its own way.
 
-    def without(rows: Array, sums: Array, part: slice) -> Array:
-        return np.asarray(sums[own[part]] - rows[part])
-
-    def beside(ends: Index) -> Rows:
-        return lambda rows, _, part: np.asarray(rows[part] + rows[ends[own[part]]])
-
-    first = _least(-_evidence(board, without) - board.singletons, own)  # the atom's own evidence is the same for all
-    near_first = _evidence(board, beside(first)) - board.singletons
-    farther = near_first.copy()
-    farther[first] = np.inf  # an end is not beside itself
-    second = _least(farther, own)
-    alone, half = np.zeros((2, len(own)), dtype=bool)
-    alone[first] = True
-    shared = board.singletons[first] - board.singletons[second]
-    half[:] = near_first - shared[own] < _evidence(board, beside(second)) - board.singletons
-    half[first], half[second] = False, True
-    return alone, half
-
-
-def _least(x: Array, labels: Index) -> Index:
-    """The value of every atom at which x is least."""
-    order = np.lexsort((x, labels))
-    return np.asarray(order[np.flatnonzero(np.diff(labels[order], prepend=-1))])
-
-
-def _evidence(board: Board, rows_of: Rows) -> Array:
-    """Log evidence (N,) of rows made of those of each value and of its atom's sums."""
-    result = np.zeros(len(board.labels))
-    for family, rows, sums in zip(board.families, board.rows, board.sums, strict=True):
-        for part in blocks(len(rows), rows.shape[1]):
-            result[part] += family.log_evidence(rows_of(rows, sums, part))
-    return result
+    `one` and `other` (C, 7 D) are statistics of the two parts at each site, those of one pair of atoms from `first` on.
+    """
+    (n, _, _, _, S, _, e), (m, _, _, _, R, _, f) = fragments.parts(one), fragments.parts(other)
+    number, error = n * m / np.maximum(n + m, 1.0), (e + f) / np.maximum(n + m, 1.0)
+    x = S / np.maximum(n, 1.0) - R / np.maximum(m, 1.0)
+    own, common, v = family.fragment_variance + error, np.asarray(family.noise) + error, 2 * family.fragment_variance
+    odds = np.where(number > 0, np.log(own / common) + number * x * x * (1 / own - 1 / common), 0.0)
+    odds, P, X = (np.add.reduceat(y, first) for y in (odds, number / common, number * x / common))
+    return np.asarray(0.5 * (odds - np.log1p(v * P) + v * X * X / (1 + v * P)).sum(1))
