@@ -9,6 +9,7 @@ import modelweld
 from modelweld import cli
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of, write_report
+from modelweld.report.card import card_of
 from modelweld.report.text import FEW
 
 FEATURES = ["age", "pressure"]
@@ -27,6 +28,32 @@ def sites(lonely=1.0):
 @pytest.fixture(scope="module")
 def fusion():
     return modelweld.fuse(sites())
+
+
+SHOWN = {
+    "str": str,
+    "repr": repr,
+    "notebook": lambda fusion: fusion._repr_html_(),
+    "table in a notebook": lambda fusion: fusion.table()._repr_html_(),
+    "model card": card_of,
+    "diagnosis": lambda fusion: str(fusion.diagnosis),
+    "odd sites": lambda fusion: str(fusion.diagnosis.sites()),
+    "confidence": lambda fusion: str(fusion.confidence(how="conditional")),
+    "density": lambda fusion: str(fusion.density),
+    "matching": lambda fusion: str(fusion.matching),
+    "without a site": lambda fusion: str(fusion.remove("south")),
+    "with a site": lambda fusion: str(fusion.add(sites()[1], site="late")),
+    "what a site sends": lambda fusion: f"{sites()[0]} {sites()[0]!r}",
+    "an unknown site": lambda fusion: refusal(lambda: fusion.remove("elsewhere")),
+    "an export refused": lambda fusion: refusal(lambda: modelweld.export(sites()[0], "never.safetensors")),
+}
+"""What is read by whoever looks over a shoulder, and written into logs."""
+
+
+def refusal(call):
+    with pytest.raises(modelweld.InputError) as refused:
+        call()
+    return str(refused.value)
 
 
 def digits_of_the_patient(text):
@@ -77,6 +104,14 @@ def test_the_command_line_asks_too(fusion, tmp_path, run_cli):
     assert digits_of_the_patient(run_cli("inspect", file, "--allow-small"))
     assert not digits_of_the_patient(run_cli("report", file, "--json"))
     assert digits_of_the_patient(run_cli("report", file, "--json", "--allow-small"))
+
+
+@pytest.mark.parametrize("way", SHOWN)
+def test_a_patient_is_in_nothing_that_is_shown(fusion, way, recwarn, capfd):
+    shown = SHOWN[way](fusion)
+    printed = "".join(capfd.readouterr())
+    assert shown
+    assert not digits_of_the_patient(shown + printed + " ".join(str(warning.message) for warning in recwarn))
 
 
 @pytest.fixture
