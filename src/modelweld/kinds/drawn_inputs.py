@@ -27,9 +27,9 @@ BLUR = 1 / 14
 """Standard deviation of the default blur, as a share of the width. Two pixels of MNIST's 28, which was compared with
 nothing but white noise."""
 
-MIDDLE = (0.2, 0.4)
+MIDDLE = (0.3, 0.4)
 """Of images that nobody describes: how wide what is in the middle is, as a share of the width (a standard deviation),
-and mean and deviation of pixels there."""
+and mean and deviation of pixels there. On digits .2 lost .03 of accuracy, .3 nothing."""
 
 BOUNDS = (0.01, 0.99)
 """Quantiles of pixel values that sites send; not the lowest and the highest, which are values of single pixels."""
