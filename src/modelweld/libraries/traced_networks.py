@@ -90,8 +90,8 @@ def read_module(
     classes, y, class_counts, n
         As for a Sequential of linear layers: labels of the outputs, and rows seen of each.
     X : array (rows, channels, height, width), (rows, channels, length) or (rows, features), optional
-        The site's data, of which means and standard deviations of all pixels or features are sent; of images also one
-        power spectrum and two quantiles of values. The mean of few images, or of one class, is itself an image.
+        The site's data, of which means and standard deviations of all pixels or features are sent; of images also two
+        quantiles of values. The mean of few images, or of one class, is itself an image.
     shape : sequence of int, optional
         Of one input, instead of `X`.
     features : sequence of str, optional
