@@ -32,8 +32,7 @@ SAID = ("seeds", "seed", "first_seed", "draws", "cases", "catalogue", "quick", "
 
 BEFORE = "recorded before hashes of code were kept"
 RECORDED_BEFORE = (
-    "directions families groups hostile mixtures networks planned_topics simulated temperatures "
-    "time topics verdicts"
+    "directions families groups hostile mixtures networks planned_topics simulated temperatures time topics verdicts"
 )
 EXEMPT = {
     "experiments/accidents": "tests/test_accidents.py asks today's code for what is named and what is not",
