@@ -42,7 +42,6 @@ EXEMPT = {
     "experiments/images": "needs torch, and MNIST by a path: run by hand",
     "experiments/hostile/again": "of the commit that docs/reliability.md names; it is not the last word on later code",
     "experiments/right": "of the code before atoms that sites split alike were joined, and learning looked near first",
-    "experiments/verdicts/worlds": "an hour of one core, and MNIST by a path: run by hand",
     **dict.fromkeys((f"experiments/{name}" for name in RECORDED_BEFORE.split()), BEFORE),
 }
 """Records, or folders of them, that may be of other code than today's, and why."""
