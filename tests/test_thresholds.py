@@ -174,7 +174,7 @@ def test_moves_end_after_so_many_rounds_and_say_so(monkeypatch, rounds, cut_shor
     monkeypatch.setattr(moves, "split", split)
     monkeypatch.setattr(moves, "Board", OversizedBoard)
     board = OversizedBoard(0, 0.0)
-    board.asked, board.learn, board.fragments = [0], lambda: None, None
+    board.asked, board.learn, board.statistics = [0], lambda: None, None
     progress = moves.merge_and_split(board, 3, np.random.default_rng(0), Run([0.0], [0], True), 10)
     assert progress.cut_short is cut_short
 

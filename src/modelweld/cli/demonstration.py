@@ -29,12 +29,14 @@ def describe(result: DemoResult, page: Path | None = None) -> str:
     fusion, groups = result.fusion, result.fusion.table()
     heads, rows = groups.cells()
     ill = [f"{100 * share:.0f}" for share in fusion.parameters.total("ill") / fusion.parameters.total("counts")]
-    columns = [*zip(heads, *rows, strict=True), ("ill (%)", *ill)]  # one column per group: names of features are long
+    cells = [[cell.replace("(fused ", "(") for cell in row] for row in rows]  # in brackets: a page is narrow
+    columns = [*zip(heads, *cells, strict=True), ("ill (%)", *ill)]  # one column per group: names of features are long
     parts = [
         HEADLINE,
         _table("What each hospital sent", _submissions(result)),
         _table("The groups of patients they have between them", columns),
-        *(fill(sentence, WIDTH) for sentence in [*groups.notes(), *_sentences(result)]),
+        *(fill(line.replace("fused:", "in brackets:"), WIDTH) for line in groups.notes()),
+        *(fill(sentence, WIDTH) for sentence in _sentences(result)),
     ]
     if page is not None:
         parts.append(f"\nThe same as a page, with who has what and how sure that is: {page}")

@@ -4,7 +4,7 @@ Sweeps stop where no single group can do better. Ways out, besides atoms that ar
 
 - `merge` joins the two atoms whose union raises the objective most, again and again; with fragments (over-segmentation)
   also atoms that share groups: their values become fragments of one atom;
-- `split` parts an atom in two (`fit.search.partings`), where its members are at hand and no fragments are allowed;
+- `split` parts an atom in two (`fit.search.partings`), where its members are at hand and fragments are not pooled;
 - `join_common_splits` joins, at the end, two atoms that are one which sites split alike.
 
 Where all sites are told the same number of components too many, all cut the same wide component in the same way. The
@@ -88,7 +88,7 @@ def merge_and_split(board: Movable, J: int, rng: np.random.Generator, progress: 
     history, changes = list(progress.history), list(progress.changes)
     converged, cut_short = progress.converged, progress.cut_short
     for round in range(MOST_SWEEPS + 1):
-        if merge(board) + (split(board) if isinstance(board, Board) and board.fragments is None else 0) == 0:
+        if merge(board) + (split(board) if isinstance(board, Board) and board.statistics is None else 0) == 0:
             break
         cut_short |= round == MOST_SWEEPS
         board.learn()

@@ -1,7 +1,7 @@
 """Atoms parted in two where that raises the objective: all at once, in time linear in their values.
 
-Where fragments are allowed the search begins with values apart and joins them (`fit.search.starts`): parting is for
-boards without. Two ways are tried, and the first that raises the objective is kept: an atom's farthest member alone, or
+Where fragments are pooled the search begins with values apart and joins them (`fit.search.starts`): parting is for
+other boards. Two ways are tried, and the first that raises the objective is kept: an atom's farthest member alone, or
 two halves about two ends. The farthest member is the one that the others predict worst; it is one end, and the member
 that is least likely to share its place is the other. (The farthest of all pairs would take the square of the time.)
 """
