@@ -12,6 +12,7 @@ from modelweld.core.algorithm1 import NEW, Run, alternate
 from modelweld.core.board import Board
 from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
+from modelweld.families.rates import Rates
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.search.moves import Pairs, join_common_splits, log_common_contrast, merge, merge_and_split
 from modelweld.fit.search.partings import partings, split
@@ -119,25 +120,40 @@ def test_without_copies_a_group_holds_an_atom_once():
     assert (board.fragments_held() == 1).all()
 
 
+def check_rises(board):
+    """Rises of all pairs are what the objective gains when the two are joined; how many there are."""
+    rises, now, labels = Pairs(board, board.fragments).rises, board.objective(), board.labels.copy()
+    pairs = [(a, b) for a in range(len(board.counts)) for b in range(a) if np.isfinite(rises[a, b])]
+    for a, b in pairs:
+        board.labels = np.where(labels == a, b, labels)
+        board.recount()
+        assert board.objective() - now == pytest.approx(rises[a, b])
+        board.labels = labels.copy()
+        board.recount()
+    return len(pairs)
+
+
 @pytest.mark.parametrize("width", [0.0, 0.7])
 @pytest.mark.parametrize("splits", [None, Fragments(0.1)])
 def test_merge_rises_are_differences_of_objectives(splits, width):
     board, _ = doubled_board(1, splits=splits, noise=1.5, share=0.3 if splits else 0.0, width=width)
     board.sweep(np.arange(8))
-    rises, now, labels = Pairs(board, board.fragments).rises, board.objective(), board.labels.copy()
-    checked = 0
-    for a in range(len(board.counts)):
-        for b in range(a):
-            if np.isinf(rises[a, b]):
-                continue
-            board.labels = labels.copy()
-            board.labels[board.labels == a] = b
-            board.recount()
-            assert board.objective() - now == pytest.approx(rises[a, b])
-            checked += 1
-            board.labels = labels.copy()
-            board.recount()
-    assert checked > 3
+    assert check_rises(board) > 3
+
+
+@pytest.mark.parametrize("families", [(Gaussian, Rates), (Rates, Gaussian), (Gaussian, Gaussian)])
+def test_merge_rises_of_arrays_of_two_families_are_sums_of_both(families):
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(0, 1, (6, 2, 40)) if family is Gaussian else rng.gamma(9, 1, (6, 2, 3)) for family in families]
+    stacks = [stack_arrays(list(values)) for values in arrays]
+    made = {
+        Gaussian: Gaussian(mean=np.zeros(40), noise=np.ones(40), spread=np.full(40, 4.0)),
+        Rates: Rates(mean=np.full(3, 9.0), concentration=np.ones(3), between=np.full(3, 5.0)),
+    }
+    board = Board(stacks, [made[family] for family in families], BetaBernoulli(), Fragments(0.1))
+    board.labels = np.array([0, 0, 1, 1, 2, 3, 4, 5, 2, 3, 4, 5])
+    board.recount()
+    assert check_rises(board) == 15
 
 
 @pytest.mark.parametrize("width", [0.0, 0.7])

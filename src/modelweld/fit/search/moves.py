@@ -7,7 +7,7 @@ Sweeps stop where no single group can do better. Ways out, besides atoms that ar
 - `split` parts an atom in two (`fit.search.partings`), where its members are at hand and fragments are not pooled;
 - `join_common_splits` joins, at the end, two atoms that are one which sites split alike.
 
-Where all sites are told the same number of components too many, all cut the same wide component in the same way. The
+Where all sites are given the same number of components too many, all cut the same wide component in the same way. The
 fragments match across sites as if they were two atoms. As fragments of one atom each site would have a contrast of its
 own (`families.math.fragments`); here the sites that hold both have one in common, drawn once:
 
@@ -152,11 +152,8 @@ class Pairs:
         np.fill_diagonal(rises, -np.inf)
         if single:
             return self._with_singles(rises)
-        quick = [f for f in self.families if isinstance(f, Unites) and not is_signless(f) and self.cells is None]
-        tables = [f.log_evidence_of_all_unions(sums) for f, sums in zip(quick, self.sums, strict=False)]
-        known = [table for table in tables if table is not None]
-        if len(known) == len(self.families):
-            return np.asarray(sum(known, rises) - self.evidence[:, None] - self.evidence)
+        if self.cells is None and (tables := self._evidence_of_all()):
+            return np.asarray(sum(tables, rises) - self.evidence[:, None] - self.evidence)
         a, b = np.nonzero(np.triu(rises > -np.inf))  # where two may be joined at all
         for part in blocks(len(a), sum(s.shape[1] for s in self.sums)):
             report_progress("comparing atoms", part.start, len(a))
@@ -164,6 +161,18 @@ class Pairs:
             rises[one, other] += self._evidence_with(one, other)
             rises[other, one] = rises[one, other]
         return rises
+
+    def _evidence_of_all(self) -> list[Array]:
+        """Of the unions of any two atoms, a table for each family; nothing where one has no quicker way than pairs."""
+        tables = list[Array]()
+        for family, sums in zip(self.families, self.sums, strict=True):
+            if not isinstance(family, Unites) or is_signless(family):
+                return []
+            table = family.log_evidence_of_all_unions(sums)
+            if table is None:
+                return []
+            tables.append(table)
+        return tables
 
     def _with_singles(self, rises: Array) -> Array:
         """These rises, with what the evidence gains from any two values: half of the table, then its mirror image."""
