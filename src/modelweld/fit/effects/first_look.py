@@ -58,9 +58,9 @@ def find_site_effects(
     *doubtful, rows = tried = choose_rows(stack, matching)
     own = group_of_values(stack.offsets)[rows]
     some = stack.take(rows, offsets_of(np.bincount(own, minlength=len(stack.sizes))))
-    spread_out, plain = is_spread_out(stack), totals is None
+    spread_out = is_spread_out(stack)
     known = of_values or total_stack(stack) if totals is None else totals
-    units = find_units(known, spread_out, plain=plain)
+    units = find_units(known, spread_out)
     if np.count_nonzero(some.sizes >= FEWEST_SHIFTED) < 2:  # duplicates and outliers may be all there is
         return units
     board = Board([some], [family], prior, None, matching.stacked_labels[rows])

@@ -159,12 +159,10 @@ def find_misfits(totals: Sequence[Totals]) -> tuple[dict[int, Array], float]:
     return {j: misfit(j) for j in suspects.tolist()}, price
 
 
-def find_units(
-    totals: Sequence[Totals | None], compared: Flags | bool = True, *, plain: bool = False
-) -> SiteEffects | None:
+def find_units(totals: Sequence[Totals | None], compared: Flags | bool = True) -> SiteEffects | None:
     """Features of sites that are in another unit, the most evident first; None: none, or at more than a third of sites.
 
-    Features that are not `compared` are in none; nor, of `plain` values, sites that are unlike the others in most.
+    Features that are not `compared` are in none. A site that differs from the others in most features may in each.
 
     Examples
     --------
@@ -183,7 +181,7 @@ def find_units(
     chance = 1 / np.maximum(np.stack([points, parts - 1], axis=1), 1.0)
     found = SiteEffects(np.zeros(m.shape), np.zeros(m.shape))
     for _ in range(m.size):
-        gain = _gains(m, s, chance, plain)
+        gain = _gains(m, s, chance)
         u, j, d = np.unravel_index(gain.argmax(), gain.shape)
         if not gain[u, j, d] > 0:
             break
@@ -194,13 +192,17 @@ def find_units(
     return found if 0 < 3 * number <= max(len(m), 3) else None
 
 
-def _gains(m: Array, s: Array, chance: Array, plain: bool) -> Array:
+def _gains(m: Array, s: Array, chance: Array) -> Array:
     """By how much more than enough each unit explains each feature of each site (U, J, D)."""
     (M, v_m), (log_S, v_s) = _medians_of_others(m), _medians_of_others(np.log(s))
     few, S = 1 + 1 / (len(m) - 1), np.exp(log_S)
     by_nature = (LARGER_BY_NATURE / np.maximum(np.abs(M / S), 1.0)) ** 2 + v_s / 2
     v_m = v_m / S**2 + BY_THEMSELVES**2 * few + chance[:, :1]
     v_s = v_s + BY_THEMSELVES**2 * few + chance[:, 1:]
+    own = np.sort(np.log(s / S) ** 2 / v_s + ((m - M) / S) ** 2 / v_m)  # what was not seen comes last
+    most = own[:, [m.shape[1] // 2 - 1]] if m.shape[1] > 1 else np.ones((len(m), 1))
+    anyway = np.fmax(most, 1.0)  # how far the site differs in most features
+    v_m, v_s, by_nature = anyway * v_m, anyway * v_s, anyway * by_nature
 
     def misfit(factor: Array, offset: Array) -> Array:
         f, o = factor[:, None, None], offset[:, None, None]
@@ -213,8 +215,7 @@ def _gains(m: Array, s: Array, chance: Array, plain: bool) -> Array:
     there[-2:] = np.where(warm, there[-2:], np.inf)
     closer = np.abs(np.log(s / S / FACTORS[:, None, None])) < np.abs(np.log(s / S))  # an offset explains the mean alone
     gain = np.where(closer & (there < MOST_LEFT), as_it_is.min(0) - there - least, -np.inf)
-    unlike = (as_it_is[len(NATURAL_FACTORS) // 2] > MOST_LEFT).sum(1) > max(m.shape[1] // 2, 1)
-    return np.where(plain & unlike[:, None], -np.inf, np.nan_to_num(gain, nan=-np.inf))
+    return np.nan_to_num(gain, nan=-np.inf)
 
 
 STANDARDISED = 0.2
