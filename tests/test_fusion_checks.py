@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from modelweld import Gaussian, InputError, LocalModel, NormalGamma, Rates, fuse, load
+from modelweld import Directions, Gaussian, InputError, LocalModel, NormalGamma, Rates, fuse, load
 from modelweld.files.fusion_file import check_answers
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.stacks import stack_arrays
@@ -61,6 +61,18 @@ def test_parts_of_a_slim_fusion_fit_together(tmp_path, family, change):
     path = change(slim).save(tmp_path / "slim.safetensors")
     with pytest.raises(InputError, match=r"its parts do not fit together|of its Spectrum is .None."):
         load(path)
+
+
+def test_reading_runs_no_fit(tmp_path, monkeypatch):
+    """Directions whose hyperparameters are far off took a third of a second, of files of no size."""
+    asked = []
+    monkeypatch.setattr(Directions, "update", lambda self, sums: asked.append(len(sums)) or self)
+    sites = [np.array([[1.0, 0.0], [0.0, 1.0], [-0.6, 0.8]])] * 3
+    fusion = fuse(sites, Directions(), screens=["outliers"])
+    for whole in (fusion, fusion.slim()):
+        asked.clear()
+        load(whole.save(tmp_path / "x.safetensors", force=True))
+        assert asked == [1]
 
 
 @pytest.mark.parametrize(("b", "fine"), [(1.0, True), ("1.0", False), (np.nan, False)])

@@ -1,5 +1,6 @@
 """The filter before the fit: honest sets lose nothing, gross sites go, and neither order nor units matter."""
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -158,9 +159,8 @@ def test_a_single_bad_value_goes_alone_and_the_reason_names_it():
     assert report.sites == ()
     assert {j: values.tolist() for j, values in report.values.items()} == {4: [2]}
     assert int((~report.keep).sum()) == 1
-    rest = np.concatenate(sites)[report.keep][:, 1]
     assert report.reasons[0].startswith(f"site 's4': 1 of {len(sites[4])} values lie more than ")
-    assert f"dimension 1 (value 5123, the others between {rest.min():.4g} and {rest.max():.4g})" in report.reasons[0]
+    assert re.search(r"largest in dimension 1 \(about \de\+03 above\)", report.reasons[0])
 
 
 def test_a_far_value_that_two_sites_send_is_an_atom_but_a_repeat_is_not():

@@ -7,7 +7,9 @@ import pytest
 
 import modelweld
 from modelweld import cli
+from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
+from modelweld.kinds.topics import topics
 from modelweld.report import numbers_of, write_report
 from modelweld.report.card import card_of
 from modelweld.report.text import FEW
@@ -112,6 +114,47 @@ def test_a_patient_is_in_nothing_that_is_shown(fusion, way, recwarn, capfd):
     printed = "".join(capfd.readouterr())
     assert shown
     assert not digits_of_the_patient(shown + printed + " ".join(str(warning.message) for warning in recwarn))
+
+
+def test_a_patient_far_from_all_others_is_excluded_without_a_value(recwarn):
+    """Who says how far a value lies says no value: it may be one person's."""
+    means, points = np.array([[40.0, 120.0], [70.0, 150.0], [58.37, 45871.3]]), [60.0, 30.0, 1.0]
+    sites = [
+        mixture(means[:n] + 0.1 * j, np.ones((n, 2)), points[:n], counted=True, features=FEATURES, site=f"s{j}")
+        for j, n in enumerate([3, 2, 2, 2, 2])
+    ]
+    fusion = modelweld.fuse(sites)
+    said = " ".join(str(warning.message) for warning in recwarn)
+    assert "site 's0': 1 of 3 values lie" in said
+    for shown in (said, card_of(fusion), repr(fusion.diagnosis.sites()), json.dumps(numbers_of(fusion))):
+        assert not [digits for digits in ("4.59e+04", "4.587e+04", "45871") if digits in shown]
+
+
+def test_a_state_of_few_frames_is_not_drawn_nor_are_few_starts():
+    def chain(site, states):
+        moves = np.array([[90.0, 40, 1.137], [30, 80, 1.263], [1.411, 1.137, 0.4]])[:states, :states]
+        own = {"means": np.array([[0.0, 0.0], [9.0, 9.0], [-30.0, 20.0]])[:states], "variances": np.ones((states, 2))}
+        return hmm(moves, np.array([1.0, 9, 0])[:states], moves.sum(1), own, counted=True).with_(site=site)
+
+    fusion = modelweld.fuse([chain("north", 3), chain("south", 2), chain("east", 2)])
+    small, large = (numbers_of(fusion, draws=False, allow_small=asked)["picture"] for asked in (False, True))
+    assert (len(small["states"]), len(large["states"])) == (2, 3)
+    assert np.allclose(np.sum(small["moves"], axis=1), 1.0, atol=1e-5)
+    assert (small["starts"], large["starts"][0]) == ([None, 1.0], 0.1)
+
+
+def test_figures_leave_a_patient_out(fusion):
+    pytest.importorskip("matplotlib").use("Agg")
+    for drawn in fusion.plot.atoms().collections[1:]:
+        assert np.abs(np.asarray(drawn.get_offsets()) - PATIENT).sum(axis=1).min() > 1
+
+
+def test_words_of_a_patient_are_not_in_a_frame():
+    pytest.importorskip("pandas")
+    counts = np.array([[50.0, 40, 1, 0], [1, 2, 60, 0], [0, 0, 0, 2]])
+    sites = [topics(counts[:n], ["fever", "cough", "rash", "porphyria"], site=f"s{n}") for n in (3, 2)]
+    assert "porphyria" not in modelweld.fuse(sites).table().to_pandas().to_string()
+    assert "porphyria" in modelweld.fuse(sites).table(allow_small=True).to_pandas().to_string()
 
 
 @pytest.fixture

@@ -343,6 +343,7 @@ def _stack(
     return stack_of(models, key, set_name, matchings) if models else stack_arrays(given)
 
 
+@np.errstate(all="ignore")
 def _answers(stack: Stack, key: Key, matching: Matching) -> bool:
     """Whether the family of this key takes and scores all of these values, and places them among the global ones."""
     if not len(stack.values):
@@ -353,11 +354,9 @@ def _answers(stack: Stack, key: Key, matching: Matching) -> bool:
             return False
         rows = family.rows(stack.values, stack.variance, stack.weight)
         wide = key not in matching.values or matching.values[key].shape[1:] == family.estimate(rows[:1]).shape[1:]
-        if not wide or not np.isfinite(rows).all():
-            return False
         sums = sum_by_atom(rows, matching.stacked_labels, len(matching.counts))
-        learned = with_hyperprior(family, stack).update(sums)  # as sites that are added later will ask it to
-        found = family.log_evidence(rows), log_predictive(family, rows[:1], sums), log_prior(learned)
-        return all(np.isfinite(x).all() for x in found)
+        learned = with_hyperprior(family, stack).update(rows[:1])  # as later sites will; of one value: no fit
+        found = rows, family.log_evidence(rows), log_predictive(family, rows[:1], sums), log_prior(learned)
+        return wide and all(np.isfinite(x).all() for x in found)
     except (TypeError, ValueError, ArithmeticError):  # words, shapes of other values, a frame without inverse
         return False

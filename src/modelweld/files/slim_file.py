@@ -69,8 +69,7 @@ def load_slim(file: Tensors, manifest: Entry) -> SlimFusion:
     )
     ledger.check_all_read()
     try:
-        with np.errstate(all="ignore"):
-            whole = _whole(slim)
+        whole = _whole(slim)
     except (TypeError, ValueError, ArithmeticError, IndexError, AttributeError):  # words, values of another width
         whole = False
     if not whole:
@@ -80,6 +79,7 @@ def load_slim(file: Tensors, manifest: Entry) -> SlimFusion:
     return slim
 
 
+@np.errstate(all="ignore")
 def _whole(slim: SlimFusion) -> bool:
     """Whether the parts are of one matching: every value of a site at an atom, every atom held and named once."""
     J, K, names = len(slim.sizes), len(slim.counts), slim.names
@@ -102,7 +102,7 @@ def _whole(slim: SlimFusion) -> bool:
 
 
 def _answers(slim: SlimFusion, key: Key) -> bool:
-    """Whether the family of this key makes rows like those summed, scores a value at every atom, and learns."""
+    """Whether the family of this key makes rows like those summed, scores a value at every atom, and learns of one."""
     (set_name,) = slim.pattern.sizes
     stack, family, sums = stack_of([slim.pattern], key, set_name, {}), slim.families[key], slim.sums[key]
     if family.rows(stack.values, stack.variance, stack.weight).shape[1] != sums.shape[1]:
@@ -111,10 +111,6 @@ def _answers(slim: SlimFusion, key: Key) -> bool:
         return True
     value = family.estimate(sums[:1])
     rows = family.rows(value, None, None if stack.weight is None else np.ones_like(value))
-    found = (
-        log_predictive(family, rows, sums),
-        family.log_evidence(sums),
-        log_prior(family.update(sums)),
-        log_prior(family),
-    )
+    learned = family.update(rows)  # of one value: no fit
+    found = log_predictive(family, rows, sums), family.log_evidence(sums), log_prior(learned)
     return value.shape[1:] == stack.values.shape[1:] and all(np.isfinite(x).all() for x in found)

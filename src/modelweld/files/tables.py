@@ -208,6 +208,7 @@ def read_parquet(path: Path) -> list[NamedArrays]:
                 elif not (real or (word and field.name == SITE)):
                     raise InputError(f"column {field.name!r} holds {str(kind)[:60]}, but must hold numbers.")
             table = file.read()
+            table.validate(full=True)  # words by number are within the list of words
             spelt = {name: _words(table.column(name)) for name in words}
     except InputError:
         raise

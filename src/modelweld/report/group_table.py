@@ -143,7 +143,7 @@ class GroupTable:
             of_feature = {title: self.means, f"{title} ±": self.errors, f"{title} fused": self.fused}
             columns |= {name: np.where(self.small, np.nan, own[:, d]) for name, own in of_feature.items()}
         if self.words:
-            columns["words"] = [", ".join(words) for words in self.words]
+            columns["words"] = hide([", ".join(words) for words in self.words], self.small)
         if self.counts is not None:
             own = self._shown(self.counts)
             columns |= {f"{what} at {site}": own[:, j] for j, site in enumerate(self.sites)}

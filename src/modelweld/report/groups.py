@@ -68,7 +68,7 @@ def groups_of(
     return GroupTable(
         word=text.group_word(name),
         counted="" if own is None or kind is None else str(fusion._fit.models[0].facts.get("points", kind.counted)),
-        are_shares=own is not None and not _are_numbers(fusion),
+        are_shares=own is not None and not are_numbers(fusion),
         sites=tuple(fusion.sites),
         features=tuple(values.columns),
         units=tuple(units.get(column, "") for column in values.columns),
@@ -106,11 +106,11 @@ def _numbers(fusion: modelweld.Fusion, name: str) -> _Numbers | None:
         return None
     points = [np.asarray(model.arrays["counts"]) for model in models]
     stated = np.repeat([not model.facts.get("nominal") for model in models], [len(own) for own in points])
-    whole = [whole_numbers(own) for own in points] if _are_numbers(fusion) else points
+    whole = [whole_numbers(own) for own in points] if are_numbers(fusion) else points
     return _Numbers(np.concatenate(points), stated, np.concatenate(whole))
 
 
-def _are_numbers(fusion: modelweld.Fusion) -> bool:
+def are_numbers(fusion: modelweld.Fusion) -> bool:
     """Whether counts are numbers of points, or shares of a site's."""
     return all(bool(model.facts.get("counted", True)) for model in fusion._fit.models)
 
@@ -125,13 +125,11 @@ class Small(NamedTuple):
 def find_small(fusion: modelweld.Fusion, name: str, allow_small: bool) -> Small:
     """What of a set is not shown; nothing where that is allowed, or numbers of points are not known."""
     matching, own = fusion.matchings[name], _numbers(fusion, name)
-    if allow_small or own is None or not _are_numbers(fusion):
+    if allow_small or own is None or not are_numbers(fusion):
         return Small(np.zeros(len(matching.counts), dtype=bool), np.zeros(len(matching.stacked_labels), dtype=bool))
     points = np.where(own.stated, own.whole, 0.0)
-    return Small(
-        text.are_few(np.bincount(matching.stacked_labels, points, len(matching.counts)).astype(np.float64)),
-        text.are_few(points),
-    )
+    of_atoms = np.bincount(matching.stacked_labels, points, len(matching.counts)).astype(np.float64)
+    return Small(text.are_few(of_atoms), text.are_few(points))
 
 
 def display_keys(fusion: modelweld.Fusion, name: str) -> list[Key]:

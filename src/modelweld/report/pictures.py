@@ -13,8 +13,8 @@ from modelweld.kinds import kind_named
 from modelweld.kinds.fused_parts import Ellipses, Points, Transitions
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.mixture_components import Components, diagonals
-from modelweld.report.groups import find_small, rank_features
-from modelweld.report.text import DRAWN, NAMED, add_units, short
+from modelweld.report.groups import are_numbers, find_small, rank_features
+from modelweld.report.text import DRAWN, NAMED, add_units, are_few, short
 
 MOST_FEATURES = 6
 """Features to choose from for a picture, those in which components differ most."""
@@ -31,7 +31,7 @@ def draw_picture(fusion: modelweld.Fusion, notes: list[str], allow_small: bool) 
             case Ellipses() as found:
                 return _ellipses(found, fusion, notes, allow_small)
             case Transitions() as found:
-                return _transitions(found, fusion.K, notes)
+                return _transitions(found, fusion, notes, allow_small)
             case Points() as found:
                 return _points(found, fusion, notes)
     except InputError as error:
@@ -64,12 +64,20 @@ def _component_ellipses(components: Components, which: Index, chosen: Index) -> 
     return {"means": short(means[:, chosen]), "covariances": short(covariances), "counts": short(counts)}
 
 
-def _transitions(found: Transitions, K: int, notes: list[str]) -> Picture:
-    moves, visits = found.moves[:K, :K], found.visits[:K]
-    states = np.sort(np.argsort(-visits, kind="stable")[:NAMED])
+def _transitions(found: Transitions, fusion: modelweld.Fusion, notes: list[str], allow_small: bool) -> Picture:
+    K, visits = fusion.K, found.visits
+    small = find_small(fusion, next(iter(fusion.matchings)), allow_small).atoms[:K]
+    order = np.argsort(np.where(small, np.inf, -visits[:K]), kind="stable")
+    states = np.sort(order[: min(NAMED, K - int(small.sum()))])
     if len(states) < K:
         notes.append(f"Of {K:,} states the transitions of the {len(states)} most visited are drawn.")
-    moves, starts = shares(moves)[np.ix_(states, states)], shares(found.starts[:K])[states]
+
+    def shown(numbers: Array) -> Array:
+        """As probabilities; none of numbers that are too small."""
+        few = are_few(numbers) & (are_numbers(fusion) and not allow_small)
+        return np.where(few, np.nan, shares(np.where(few, 0.0, numbers)))
+
+    moves, starts = shown(found.moves[:K, :K])[np.ix_(states, states)], shown(found.starts[:K])[states]
     return {
         "type": "transitions",
         "states": states.tolist(),

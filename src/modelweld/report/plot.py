@@ -10,6 +10,7 @@ from modelweld.core.values import Array
 from modelweld.errors import check_choice, load_extra
 from modelweld.inputs.clock import Time, number_of, spell
 from modelweld.report.coordinates import gather_values, order_by_likeness, plane
+from modelweld.report.groups import find_small
 from modelweld.report.text import DRAWN, NAMED, add_units, several
 from modelweld.results.posterior.confidence import SURE
 
@@ -93,7 +94,7 @@ class Plot:
         return ax
 
     def atoms(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
-        """Local parameters (dots) and atoms (rings, in their colour); what is excluded is left out.
+        """Local parameters (dots) and atoms (rings, in their colour); what is excluded, or of few points, is left out.
 
         Two dimensions are shown as they are, more on two principal axes. Grey is what one site alone holds.
         """
@@ -103,17 +104,18 @@ class Plot:
         name, matching = self.fusion._fit.find_set(set_name)
         labels, K = matching.stacked_labels, matching.K
         local, places, axes = self._map(name)
-        counted = labels < K
+        small = find_small(self.fusion, name, allow_small=False)
+        counted, large = (labels < K) & ~small.rows, np.flatnonzero(~small.atoms[:K])
         colours = np.array([COLOURS[k % len(COLOURS)] if n > 1 else ALONE for k, n in enumerate(matching.counts)])
         if counted.sum() <= DRAWN:
             ends = np.stack([local[counted], places[labels[counted]]], axis=1)
             ax.add_collection(LineCollection(list(ends), colors=MUTED, linewidths=0.5, alpha=0.5, zorder=1))
         own = colours[labels[counted]].tolist()
         ax.scatter(local[counted, 0], local[counted, 1], s=8, c=own, alpha=0.6, linewidths=0, zorder=2)
-        size = 30 + 220 * matching.counts[:K] / len(self.fusion.sites)
-        ax.scatter(places[:K, 0], places[:K, 1], s=size, facecolors="white", edgecolors=colours[:K].tolist(), zorder=3)
+        size = 30 + 220 * matching.counts[large] / len(self.fusion.sites)
+        ax.scatter(*places[large, :2].T, s=size, facecolors="white", edgecolors=colours[large].tolist(), zorder=3)
         if K <= NAMED:
-            for k in range(K):
+            for k in large:
                 ax.annotate(str(k), places[k], ha="center", va="center", fontsize=7, zorder=4)
         ax.set(xlabel=axes[0], ylabel=axes[1], title=several(K, f"global {name}"))
         return ax
@@ -143,7 +145,8 @@ class Plot:
         values = gather_values(self.fusion, name)
         ax = _axes(ax)
         times = np.repeat(np.array(self.fusion.timeline.times), np.diff(matching.offsets))
-        for k in range(matching.K):
+        small = find_small(self.fusion, name, allow_small=False)
+        for k in np.flatnonzero(~small.atoms[: matching.K]).tolist():
             found, colour = self.fusion.timeline.path(k, set_name=name), COLOURS[k % len(COLOURS)]
             lived = found.alive > 0.5
             when = np.array(found.times)[lived]
@@ -151,7 +154,7 @@ class Plot:
             ax.fill_between(
                 when, found.low[lived, dimension], found.high[lived, dimension], color=colour, alpha=0.2, lw=0
             )
-            own = matching.stacked_labels == k
+            own = (matching.stacked_labels == k) & ~small.rows
             ax.scatter(times[own], values.local[own, dimension], s=8, color=colour, linewidths=0)
         ax.set(ylabel=values.columns[dimension], title=several(matching.K, f"global {name}"))
         _mark_times(ax, self.fusion.timeline.lifetimes(name).newest)

@@ -83,19 +83,17 @@ def find_outliers(
     labels = [f"array {name!r}, " for name in arrays] if arrays is not None and len(stacks) > 1 else [""] * len(stacks)
 
     def describe(j: int) -> Finding:
-        """One sentence about a site: how many of its values, how far, and the worst entry beside the others' range."""
+        """How many of a site's values lie how far, and where most: no value, which may be of one person."""
         own = np.flatnonzero(far & (site == j))
-        off = [np.abs(d.deviations(own)[0]) for d in distances]
-        which = max(range(len(off)), key=lambda i: float(off[i].max()))
-        d = distances[which]
-        place, dimension = np.unravel_index(int(off[which].argmax()), off[which].shape)
+        off = [d.deviations(own)[0] for d in distances]
+        which = max(range(len(off)), key=lambda i: float(np.abs(off[i]).max()))
+        place, dimension = np.unravel_index(int(np.abs(off[which]).argmax()), off[which].shape)
         column = f"dimension {dimension}" if columns is None else columns[which][int(dimension)]
-        others = d.stack.values[keep & seen & d.stack.seen[:, dimension], dimension]
-        between = f", the others between {others.min():.4g} and {others.max():.4g}" if len(others) else ""
+        worst = float(off[which][place, dimension])
         return Finding(
             f": {len(own)} of {sizes[j]} {'values lie' if sizes[j] > 1 else 'value lies'} more than "
-            f"{d.limits[own].min():.2g} robust deviations from the others; largest in {labels[which]}{column} "
-            f"(value {d.stack.values[own[place], dimension]:.4g}{between}). "
+            f"{distances[which].limits[own].min():.2g} robust deviations from the others; largest in "
+            f"{labels[which]}{column} (about {abs(worst):.1g} {'above' if worst > 0 else 'below'}). "
             + ("The whole site is excluded." if j in whole else "Only these are excluded."),
             OutlierWarning,
             [names[j]],
