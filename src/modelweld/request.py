@@ -34,10 +34,10 @@ class Search:
     Parameters
     ----------
     effort : {"auto", "plain", "thorough"}
-        ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"auto"`` goes on to merge and split atoms;
-        the compiled engine, which cannot split, frees and rematches the smallest ones instead, beyond 100,000 values
-        with less and less patience. ``"thorough"`` does so with every atom, whatever the engine. All only as long as
-        the objective rises.
+        ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"auto"`` goes on to merge and split atoms
+        (the compiled engine cannot split), and to free and rematch the smallest ones where values lie between atoms,
+        beyond 100,000 values with less and less patience; ``"thorough"`` does so with every atom, in fragments too. All
+        only as long as the objective rises.
     splits : bool or "auto"
         Whether a site may hold an atom in several fragments (over-segmentation), as estimated models do. ``"auto"``: if
         fitted models have standard errors (`variance`). Fragments look like neighbours where atoms overlap: plain

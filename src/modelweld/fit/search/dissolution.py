@@ -5,11 +5,10 @@ An atom too many is held by few groups, none of which leaves it alone. Kept only
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from modelweld.core.algorithm1 import SMALLEST_RISE, Run, alternate, is_same_partition
+from modelweld.core.algorithm1 import CLEAR, SMALLEST_RISE, Run, alternate, is_same_partition
+from modelweld.core.board import Board
 from modelweld.core.match import MOST_SWEEPS
 from modelweld.core.values import Index
 from modelweld.fit.engines.sweep_engines import Movable
@@ -38,7 +37,10 @@ def dissolve(
         if in_vain >= min(patience, len(atoms)):
             break
         before = board.state()
-        is_back = partial(_is_at, board, before.labels)
+
+        def is_back(home: Index = before.labels) -> bool:
+            return is_same_partition(board.labels, home)
+
         board.release(board.holders(int(atoms[in_vain])))
         board.place_new()
         in_vain += 1
@@ -58,9 +60,20 @@ def dissolve(
     return Run(history, changes, converged, cut_short=progress.cut_short or rises == MOST_SWEEPS)
 
 
-def _is_at(board: Movable, labels: Index) -> bool:
-    """Whether a board's values belong together as these labels say."""
-    return is_same_partition(board.labels, labels)
+def is_clear(board: Movable) -> bool:
+    """Whether every value is where it is by `CLEAR` nats, given the other groups: what is freed then comes home."""
+    groups = range(len(board.sizes))
+    return all(_leads(board, board.values_of(j)) for j in groups) if isinstance(board, Board) else board.margin >= CLEAR
+
+
+def _leads(board: Board, group: slice) -> bool:
+    """Whether the best place of each value of a group is better than its second best by so much."""
+    held = board.remember(group)
+    board.take(group)
+    scores = board.scores(group, np.flatnonzero(board.counts))
+    board.put_back(held)
+    best = np.sort(np.hstack([scores, np.zeros((len(scores), 1))]), axis=1)
+    return bool((np.diff(best)[:, -1:] >= CLEAR).all())
 
 
 def smallest_first(board: Movable) -> Index:

@@ -29,7 +29,7 @@ holds five times as many, 400 MB."""
 
 
 DISSOLVED_UP_TO = 100_000
-"""Values up to which a compiled job of `search="auto"` dissolves atoms with full patience; beyond, with less in
+"""Values up to which `search="auto"` dissolves atoms with full patience; beyond, with less in
 proportion, so that the time of that does not grow."""
 
 MANY_FRAGMENTS = 0.4
@@ -43,33 +43,29 @@ def run(
 ) -> tuple[AnyBoard, Run, Index]:
     """The best matching found, how it was found, and where the board's values stood when they were given."""
     engine, N = engine_for(stacks, families, prior, plan), len(stacks[0].values)
-    compiled = isinstance(engine, Compiled)
-    effort = effort_of(plan, compiled, N)
-    doubt = effort.moves and plan.splits == "auto" and plan.by_evidence and not plan.splits_of(stacks)
+    apart = plan.splits_of(stacks)
+    effort = effort_of(plan, apart, N)
+    doubt = effort.moves and plan.splits == "auto" and plan.by_evidence and not apart
     report_progress("finding where to start", 0)
     arranged, order = engine.arrange(stacks)
     starts = side_by_side([find_starts(family, stack) for family, stack in zip(families, arranged, strict=True)])
-    board, progress = find_matching(engine, arranged, starts, prior, plan.splits_of(stacks), rng, effort)
-    if compiled:
+    board, progress = find_matching(engine, arranged, starts, prior, apart, rng, effort)
+    if isinstance(engine, Compiled):
         doubt &= board.margin < CLEAR and stacks[0].values.size <= LARGEST_IN_FRAGMENTS
-    found = prefer_fragments(board, stacks, order, rng, effort_of(plan, False, N)) if doubt else None
+    found = prefer_fragments(board, stacks, order, rng, effort) if doubt else None
     return (board, progress, order) if found is None else found
 
 
-def effort_of(plan: Plan, compiled: bool, N: int) -> Effort:
-    """How hard to look for the matching of N values. Compiled boards cannot split: they dissolve atoms instead.
+def effort_of(plan: Plan, apart: bool, N: int) -> Effort:
+    """How hard to look for the matching of N values; where that begins with all of them `apart`, none is dissolved.
 
     Examples
     --------
-    >>> [effort_of(Plan("auto"), True, N).patience for N in (100, 100_000, 200_000, 1_000_000, 3_000_000)]
+    >>> [effort_of(Plan("auto"), False, N).patience for N in (100, 100_000, 200_000, 1_000_000, 3_000_000)]
     [12, 12, 6, 1, 0]
     """
-    moves, patience = plan.search != "plain", 0.0
-    if plan.search == "thorough":
-        patience = np.inf
-    elif compiled and moves:
-        patience = round(PATIENCE * min(1.0, DISSOLVED_UP_TO / max(N, 1)))
-    return Effort(moves, plan.max_sweeps, patience)
+    patience = 0.0 if apart else round(PATIENCE * min(1.0, DISSOLVED_UP_TO / max(N, 1)))
+    return Effort(plan.search != "plain", plan.max_sweeps, np.inf if plan.search == "thorough" else patience)
 
 
 def find_matching(
