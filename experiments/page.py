@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from study import FIGURE_FOLDER, RESULTS, cell
+from study import FIGURE_FOLDER, RESULTS, cell, held
 
 STYLE = """
 :root { --paper: #fff; --ink: #1b2126; --muted: #5b666e; --line: #dde2e5; --accent: #0a6a94; --miss: #a85400; }
@@ -63,9 +63,9 @@ def overview(records: Sequence[tuple[Mapping[str, Any], Path]]) -> str:
         [
             claim["text"],
             record["study"],
-            "yes" if claim["holds"] else "no",
+            held(claim["holds"], "no"),
             claim["found"],
-            f"{len(record['results'])} tasks",
+            claim.get("n") or f"{len(record['results'])} tasks",
         ]
         for record, _ in records
         for claim in record["claims"]
@@ -84,7 +84,7 @@ def section(record: Mapping[str, Any], folder: Path) -> str:
     parts = [
         f"<h2>{escape(record['title'])}</h2><p>{escape(record['question'])}</p>",
         f'<p class="muted">modelweld {escape(record["modelweld"])}, {len(record["results"])} tasks, '
-        f"{sum(r['cpu'] for r in record['results'].values()) / 60:.1f} CPU minutes.{quick}</p>",
+        f"{sum(r.get('cpu', 0) for r in record['results'].values()) / 60:.1f} CPU minutes.{quick}</p>",
         claims(record["claims"]),
         *(figure(f, folder / FIGURE_FOLDER) for f in record["figures"]),
         *map(table, record["tables"]),
@@ -95,7 +95,7 @@ def section(record: Mapping[str, Any], folder: Path) -> str:
 def claims(items: Sequence[Mapping[str, Any]]) -> str:
     """What should hold, what was found."""
     lines = (
-        f'<li class="{"hit" if c["holds"] else "miss"}"><b>{"yes" if c["holds"] else "no"}</b>{escape(c["text"])} '
+        f'<li class="{"hit" if c["holds"] else "miss"}"><b>{held(c["holds"], "no")}</b>{escape(c["text"])} '
         f'<span class="muted">Found: {escape(c["found"])}</span></li>'
         for c in items
     )

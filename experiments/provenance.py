@@ -31,14 +31,16 @@ SAID = ("seeds", "seed", "first_seed", "draws", "cases", "catalogue", "quick", "
 """Settings that records of `study.write_record` and of the benchmarks have under names of their own."""
 
 BEFORE = "recorded before hashes of code were kept"
-RECORDED_BEFORE = (
-    "directions families groups hostile mixtures networks planned_topics simulated temperatures time topics verdicts"
-)
+RECORDED_BEFORE = "directions hostile merging mixtures networks planned_topics simulated temperatures verdicts"
 EXEMPT = {
     "experiments/accidents": "tests/test_accidents.py asks today's code for what is named and what is not",
     "experiments/verdicts/odd": "tests/test_verdicts.py asks today's code for a no and a yes where the truth is known",
     "benchmarks": "seconds of one machine, measured anew where speed is claimed",
     "experiments/mocap": "run once in an hour of two cores; to be run again when the code stands still",
+    **dict.fromkeys(
+        (f"experiments/{name}" for name in ("families", "streams", "time", "topics")),
+        "minutes each; to be run again when the code stands still",
+    ),
     "experiments/images": "needs torch, and MNIST by a path: run by hand",
     "experiments/hostile/again": "of the commit that docs/reliability.md names; it is not the last word on later code",
     "experiments/right": "of the code before atoms that sites split alike were joined, and learning looked near first",

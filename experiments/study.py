@@ -26,6 +26,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from paired import Paired
 from provenance import KEY, SAID, as_text, code_of, commit, is_of_today, loaded, provenance
 from provenance import versions as libraries
 
@@ -36,6 +37,9 @@ TASK_FOLDER, FIGURE_FOLDER, CODE = "tasks", "figures", "code"
 
 NEEDS = 3
 """How a study ends that lacks a library: it has said which."""
+
+DATA = "MODELWELD_STUDY_DATA"
+"""Where files are that studies use and do not ship; `--data` sets it, also for the processes of tasks."""
 
 Result = dict[str, Any]
 """What a task gives: numbers, texts and lists of them, as JSON holds them."""
@@ -64,11 +68,18 @@ class Table:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something the study should show, what was found, and whether it holds."""
+    """Something the study should show, what was found, whether it holds (or a word between), and on how many."""
 
     text: str
     found: str
-    holds: bool
+    holds: bool | str
+    n: str = ""
+
+
+def not_behind(text: str, found: Paired, n: str, *, told: bool = False) -> Claim:
+    """A claim not to be behind; with `told`, what is not told apart is said to be just that."""
+    holds = "not told apart" if told and found.verdict == "not told apart" else found.verdict != "behind"
+    return Claim(text, str(found), holds, n)
 
 
 @dataclass(frozen=True)
@@ -102,7 +113,7 @@ class Study:
     draw
         Results and a folder -> the figures, written there as SVG.
     needs
-        Modules that must be there, and the extra that brings them.
+        Modules that must be there, besides matplotlib for figures, and the extra that brings them.
     """
 
     name: str
@@ -110,14 +121,16 @@ class Study:
     question: str
     tasks: Callable[[bool], Sequence[Task]]
     summary: Callable[[Results], Summary]
-    draw: Callable[[Results, Path], Sequence[Figure]]
-    needs: Mapping[str, str] = field(default_factory=lambda: {"matplotlib": "studies"})
+    draw: Callable[[Results, Path], Sequence[Figure]] | None = None
+    needs: Mapping[str, str] = field(default_factory=dict)
 
 
 def main(study: Study) -> None:
     """Run a study from the command line."""
     parser = argparse.ArgumentParser(description=study.question)
-    parser.add_argument("--quick", action="store_true", help="fewer settings and repeats: under a minute")
+    parser.add_argument("--quick", "--smoke", action="store_true", help="fewer settings and repeats: under a minute")
+    parser.add_argument("--only", default="", help="tasks whose names begin so; the others when they are asked for")
+    parser.add_argument("--data", help="a folder with files that are not shipped: the study's README names them")
     parser.add_argument("--jobs", type=int, default=2, help="tasks run side by side")
     parser.add_argument("--out", type=Path, help="folder for the results")
     parser.add_argument("--fresh", action="store_true", help="forget the tasks that are done")
@@ -127,19 +140,27 @@ def main(study: Study) -> None:
         "--retell", action="store_true", help="tables, claims and figures of the record anew; nothing is run"
     )
     options = parser.parse_args()
-    check_needs(study)
     if options.retell:
         print(retold(study, HERE / study.name))
         return
+    check_needs(study)
+    if options.data:
+        os.environ[DATA] = options.data
     out = options.out or Path("reproduced", *["quick"] * options.quick, study.name)
     if options.fresh:
         shutil.rmtree(out, ignore_errors=True)
-    folder, tasks = out / TASK_FOLDER, study.tasks(options.quick)
+    folder, tasks = out / TASK_FOLDER, [t for t in study.tasks(options.quick) if t.name.startswith(options.only)]
     results = carried_out(finished(tasks, folder) if options.done else tasks, folder, options.jobs)
     write(study, results, out, quick=options.quick)
     print((out / TABLES).read_text())
     if options.accept and not options.quick:
         accept(study, out)
+
+
+def outside(name: str) -> Path | None:
+    """A file that is not shipped, where `--data` has it; tasks that need another are left out."""
+    path = Path(os.environ.get(DATA, "."), name)
+    return path if path.exists() else None
 
 
 def versions(package: ModuleType) -> dict[str, str]:
@@ -151,7 +172,8 @@ def check_needs(study: Study) -> None:
     """Stop before the work, not after it, where a library is missing."""
     from importlib.util import find_spec
 
-    missing = sorted({extra for module, extra in study.needs.items() if find_spec(module) is None})
+    needs = {**study.needs, **({"matplotlib": "studies"} if study.draw else {})}
+    missing = sorted({extra for module, extra in needs.items() if find_spec(module) is None})
     if missing:
         needed = f"pip install -e '.[{','.join(missing)}]'"
         print(f"error: the study '{study.name}' needs, in this clone: {needed}", file=sys.stderr)
@@ -225,7 +247,6 @@ def write(study: Study, results: Results, out: Path, *, quick: bool) -> dict[str
 
     summary = study.summary(results)
     origin = provenance({"quick": quick, "tasks": list(results)}, done_with(out / TASK_FOLDER))
-    (out / FIGURE_FOLDER).mkdir(exist_ok=True)
     record = {
         KEY: origin,
         "study": study.name,
@@ -234,7 +255,7 @@ def write(study: Study, results: Results, out: Path, *, quick: bool) -> dict[str
         "quick": quick,
         "modelweld": __version__,
         **asdict(replace(summary, claims=()) if quick else summary),
-        "figures": [asdict(figure) for figure in study.draw(results, out / FIGURE_FOLDER)],
+        "figures": drawn(study, results, out),
         "results": dict(results),
     }
     (out / RESULTS).write_text(as_text(record))
@@ -242,13 +263,21 @@ def write(study: Study, results: Results, out: Path, *, quick: bool) -> dict[str
     return record
 
 
+def drawn(study: Study, results: Results, out: Path) -> list[Result]:
+    """The figures of a study, if it has some, written into a folder of their own."""
+    if study.draw is None:
+        return []
+    (out / FIGURE_FOLDER).mkdir(exist_ok=True)
+    return [asdict(figure) for figure in study.draw(results, out / FIGURE_FOLDER)]
+
+
 def retold(study: Study, home: Path) -> str:
     """Tables, claims and figures that a record makes today; its results and where they come from stay."""
     record = json.loads((home / RESULTS).read_text())
     told = provenance({})
     record[KEY]["told"] = {"commit": told["commit"], "date": told["date"]}
-    record |= asdict(study.summary(record["results"]))
-    record["figures"] = [asdict(figure) for figure in study.draw(record["results"], home / FIGURE_FOLDER)]
+    record |= {"title": study.title, "question": study.question, **asdict(study.summary(record["results"]))}
+    record["figures"] = drawn(study, record["results"], home)
     (home / RESULTS).write_text(as_text(record))
     (home / TABLES).write_text(markdown(record))
     return markdown(record)
@@ -274,10 +303,13 @@ def markdown(record: Mapping[str, Any]) -> str:
     for table in record["tables"]:
         lines = [table["columns"], ["---"] * len(table["columns"]), *([cell(c) for c in row] for row in table["rows"])]
         parts += [f"## {table['title']}", "\n".join(f"| {' | '.join(line)} |" for line in lines), table["note"]]
-    parts += [
-        "\n".join(f"- {'yes' if c['holds'] else 'NO'}: {c['text']} Found: {c['found']}" for c in record["claims"])
-    ]
+    parts += ["\n".join(f"- {held(c['holds'])}: {c['text']} Found: {c['found']}" for c in record["claims"])]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def held(holds: bool | str, no: str = "NO") -> str:
+    """Whether a claim holds, in a word."""
+    return holds if isinstance(holds, str) else "yes" if holds else no
 
 
 def cell(value: str | float | None) -> str:
@@ -292,5 +324,6 @@ def accept(study: Study, out: Path) -> None:
     home = HERE / study.name
     for name in (RESULTS, TABLES):
         shutil.copyfile(out / name, home / name)
-    shutil.rmtree(home / FIGURE_FOLDER, ignore_errors=True)
-    shutil.copytree(out / FIGURE_FOLDER, home / FIGURE_FOLDER)
+    if study.draw is not None:
+        shutil.rmtree(home / FIGURE_FOLDER, ignore_errors=True)
+        shutil.copytree(out / FIGURE_FOLDER, home / FIGURE_FOLDER)

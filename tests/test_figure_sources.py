@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from studies import importing
+from shared.first_wins import added, first_wins, first_wins_told
+from studies import EXPERIMENTS, importing
 
 
 @pytest.fixture
@@ -129,21 +130,18 @@ def test_tables_of_studies_are_those_of_their_records(study):
 def test_seeds_of_topics_are_those_that_were_stated(monkeypatch):
     for module in importing(monkeypatch, "planned_topics"):
         run = module("run")
-        stated = (run.HERE / "plan.md").read_text(encoding="utf-8")
+        stated = (EXPERIMENTS / "planned_topics" / "plan.md").read_text(encoding="utf-8")
         assert "3000, 3001, ..., 3009, ten" in stated
         assert list(run.SEEDS) == list(range(3000, 3010))
 
 
-def test_topics_merged_one_by_one_reach_the_number_that_is_told(monkeypatch):
+def test_topics_merged_one_by_one_reach_the_number_that_is_told():
     rng = np.random.default_rng(0)
     sites = [rng.dirichlet(np.full(30, 0.1), 6) for _ in range(5)]
-    for module in importing(monkeypatch, "planned_topics"):
-        rivals = module("rivals")
-        assert rivals.merged(sites, 1.0).max() + 1 == 30
-        assert rivals.merged(sites, -1.0).max() + 1 == 6
-        for K in (8, 15, 22):
-            labels = rivals.merged_to(sites, K)
-            assert abs(labels.max() + 1 - K) <= 1
-            assert set(labels) == set(range(labels.max() + 1))
-            total = rivals.added(np.vstack(sites), labels)
-            np.testing.assert_allclose(total.sum(), 30.0)
+    assert first_wins(sites, 1.0).max() + 1 == 30
+    assert first_wins(sites, -1.0).max() + 1 == 6
+    for K in (8, 15, 22):
+        labels = first_wins_told(sites, K)
+        assert abs(labels.max() + 1 - K) <= 1
+        assert set(labels) == set(range(labels.max() + 1))
+        np.testing.assert_allclose(added(np.vstack(sites), labels).sum(), 30.0)

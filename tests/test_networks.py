@@ -308,10 +308,8 @@ def test_networks_of_two_libraries_fuse_in_one_call(rng):
 @pytest.mark.slow
 def test_the_experiment_runs(tmp_path):
     script = Path(__file__).parents[1] / "experiments" / "networks" / "run.py"
-    printed_by(script, "--smoke", "--out", tmp_path)
-    record = json.loads((tmp_path / "results.json").read_text())
-    assert record.pop("provenance")["settings"]["seeds"]
-    for entry in record.values():
-        methods = entry["methods"]
-        assert methods["ours, refit"]["units"] <= methods["class-weighted logit ensemble"]["units"]
-        assert all(0 <= row["accuracy"] <= 1 for row in methods.values())
+    printed_by(script, "--smoke", "--jobs", 1, "--out", tmp_path)
+    results = json.loads((tmp_path / "results.json").read_text())["results"]
+    for methods in (result["methods"] for result in results.values()):
+        assert methods["ours, refit"][1] <= methods["class-weighted logit ensemble"][1]
+        assert all(0 <= accuracy <= 1 for accuracy, _ in methods.values())

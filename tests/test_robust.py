@@ -15,7 +15,7 @@ from modelweld.fit.screening.screens import FEWEST_OF_OVERSIZED, OVERSIZED, find
 from modelweld.inputs.stacks import stack_arrays
 from shared.simulate import SETS, sparse
 
-ESTIMATED = {"paper_figure_kmeans", "estimated_mixtures", "estimated_hmms"}
+ESTIMATED = {"paper_figure_kmeans"}
 POISONED = {"poisoned_gross", "poisoned_junk", "all_together"}
 
 

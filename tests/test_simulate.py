@@ -3,8 +3,6 @@ import pytest
 
 from shared.simulate import (
     SETS,
-    estimated_hmms,
-    estimated_mixtures,
     low_dimensional,
     meta_model,
     over_segmented,
@@ -13,19 +11,12 @@ from shared.simulate import (
     sparse,
 )
 
-# Estimated sets with few sites, so that the laws take seconds.
-FEW_SITES = {
-    "paper_figure_kmeans": lambda seed: paper_figure_kmeans(1, 1.0, seed=seed),
-    "estimated_mixtures": lambda seed: estimated_mixtures(2, 4, seed=seed),
-    "estimated_hmms": lambda seed: estimated_hmms(2, 4, seed=seed),
-}
+# The estimated set with few sites, so that the laws take seconds.
+FEW_SITES = {"paper_figure_kmeans": lambda seed: paper_figure_kmeans(1, 1.0, seed=seed)}
 MANY_PER_ATOM = {*FEW_SITES, "over_segmented", "all_together"}
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=pytest.mark.hmm if "hmm" in name else ()) for name in SETS],
-    scope="module",
-)
+@pytest.fixture(params=list(SETS), scope="module")
 def named(request):
     draw = FEW_SITES.get(request.param, SETS[request.param])
     return request.param, draw, draw(seed=7)

@@ -35,10 +35,8 @@ def test_everyone_of_a_group_shares_an_activity_with_someone(study):
         assert all(any(own & other for other in shown if other is not own) for own in shown)
 
 
-def test_states_named_by_the_truth_are_as_good_as_states_can_be(study):
-    segmentations = study("segmentations")
-    path, activity = np.array([0, 0, 0, 9, 9, 2]), np.array([5, 5, 6, 6, 6, 5])
-    assert segmentations.named(path, activity).tolist() == [5, 5, 5, 6, 6, 5]
+def test_a_path_is_its_runs(study):
+    segmentations, path = study("segmentations"), np.array([0, 0, 0, 9, 9, 2])
     assert segmentations.unpacked(segmentations.runs(path)).tolist() == path.tolist()
 
 

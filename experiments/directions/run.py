@@ -1,148 +1,178 @@
 """Sets of directions, matched by modelweld and by what people do today, where the truth is known.
 
-    python experiments/directions/run.py --catalogue COSMIC_v3.4_SBS_GRCh37.txt --out reproduced/directions
-    python experiments/directions/run.py --only maps topics --seeds 3
-    python experiments/directions/run.py --smoke
-
-The catalogue of signatures is a table of COSMIC, as it lies in the package SigProfilerAssignment under
-data/Reference_Signatures; without one, signatures are drawn. Choices were made on seeds 0 to 19; the record is of
-seeds from 200 on.
+python experiments/directions/run.py --data FOLDER      # README.md names the files that it may have
+python experiments/directions/run.py --only maps
+python experiments/directions/run.py --smoke
 """
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "2")  # before numpy
-
-import argparse
 import sys
-import time
-import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
-
-import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rivals import best_cut, cut, first_wins, kmeans_without_signs, score
+from study import Claim, Result, Results, Study, Summary, Table, Task, main, not_behind, outside  # isort: skip; first: it sets the threads
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from rivals import best_cut, cut, score
 from sets import Sets, maps, signatures, topics
-from summary import differences, table
 
-from modelweld import Directions, Factors, Family, Fusion, fuse
-from provenance import keep
+from modelweld import Directions, Family, Fusion, fuse
+from paired import paired
+from shared.first_wins import first_wins
 
-FIRST_SEED, SEEDS = 200, 10
-Row = dict[str, object]
-
-
-def told(sets: Sets, fusion: Fusion, seconds: float) -> Row:
-    """How good, how many atoms, what was learned, how long."""
-    family = fusion.diagnosis.family
-    return {
-        "ari": score(sets, fusion.matching.stacked_labels),
-        "K": fusion.K,
-        "shared": int((fusion.counts > 1).sum()),
-        "true_K": sets.K,
-        "true_shared": sets.shared,
-        "objective": fusion.objective,
-        "concentration": getattr(family, "concentration", None),
-        "diversity": getattr(family, "diversity", None),
-        "engine": fusion.matching.engine,
-        "cpu": seconds,
-    }
+SEEDS = range(200, 210)  # settings were chosen on seeds 0 to 19
+CATALOGUE = "COSMIC_v3.4_SBS_GRCh37.txt"
+OURS, BEST = "fuse(sites, Directions())", "best cut, seen on the truth"
+AXIAL = "fuse(sites, Directions(axial=True))"
+Rows = Iterator[tuple[str, str, dict[str, Any]]]
+"""Cell, method, and what it found."""
 
 
-def fused(sets: Sets, family: Family, **options: object) -> Row:
+def told(sets: Sets, fusion: Fusion, seconds: float) -> dict[str, Any]:
+    """How good, how many atoms, how long."""
+    shared = {"shared": int((fusion.counts > 1).sum()), "true_shared": sets.shared}
+    found = {"ari": score(sets, fusion.matching.stacked_labels), "K": fusion.K, "true_K": sets.K}
+    return {**found, **shared, "cpu": seconds}
+
+
+def fused(sets: Sets, family: Family) -> dict[str, Any]:
     """What `fuse` finds."""
     before = time.process_time()
-    fusion = fuse(sets.sites, family, **options)  # type: ignore[arg-type]
+    fusion = fuse(sets.sites, family)
     return told(sets, fusion, time.process_time() - before)
 
 
-def clustered(sets: Sets, labels: object) -> Row:
+def clustered(sets: Sets, labels: Any) -> dict[str, Any]:
     """What labels are worth."""
-    found = np.asarray(labels)
-    held = np.split(found, np.cumsum([len(own) for own in sets.truth])[:-1])
+    held = np.split(np.asarray(labels), np.cumsum([len(own) for own in sets.truth])[:-1])
     shared = Sets(held, sets.sites).shared
-    return {"ari": score(sets, found), "K": len(np.unique(found)), "true_K": sets.K, "shared": shared}
+    return {"ari": score(sets, labels), "K": len(np.unique(labels)), "true_K": sets.K, "shared": shared}
 
 
-def of_signatures(seed: int, asked: argparse.Namespace) -> Iterator[tuple[str, str, Row]]:
+def of_signatures(seed: int, smoke: bool) -> Rows:
     """Signatures of cohorts."""
-    for mutations in (500,) if asked.smoke else (500, 150, 60):
-        sets, cell = signatures(seed, asked.catalogue, mutations, 4 if asked.smoke else 12), f"{mutations} mutations"
-        yield cell, "fuse(sites, Directions())", fused(sets, Directions())
+    for mutations in (500,) if smoke else (500, 150, 60):
+        sets, cell = signatures(seed, outside(CATALOGUE), mutations, 4 if smoke else 12), f"{mutations} mutations"
+        yield cell, OURS, fused(sets, Directions())
         yield cell, "one concentration, as before", fused(sets, Directions(own=False))
         for cosine in (0.8, 0.9):
             yield cell, f"cut at {cosine}", clustered(sets, cut(sets, cosine))
-        yield cell, "best cut, seen on the truth", clustered(sets, best_cut(sets))
+        yield cell, BEST, clustered(sets, best_cut(sets))
 
 
-def of_maps(seed: int, asked: argparse.Namespace) -> Iterator[tuple[str, str, Row]]:
+def of_maps(seed: int, smoke: bool) -> Rows:
     """Maps whose signs mean nothing."""
-    for cosine in (0.95,) if asked.smoke else (0.95, 0.85, 0.75):
-        sets, cell = maps(seed, cosine, 5 if asked.smoke else 16), f"cosine {cosine}"
-        yield cell, "fuse(sites, Directions(axial=True))", fused(sets, Directions(axial=True))
-        yield cell, "the same, own=True", fused(sets, Directions(axial=True, own=True))
-        yield cell, "one concentration, as before", fused(sets, Directions(own=False))
-        axes = np.linalg.svd(np.concatenate(sets.sites), full_matrices=False)[2]
-        turned = Sets(sets.truth, [x @ axes.T for x in sets.sites])
-        yield cell, "Factors() on principal axes", fused(turned, Factors())
-        yield cell, "best cut of |cosine|, seen on the truth", clustered(sets, best_cut(sets, signless=True))
-        if not asked.smoke:
-            yield cell, "k-means without signs, told K", clustered(sets, kmeans_without_signs(sets, sets.K, seed))
+    for cosine in (0.95,) if smoke else (0.95, 0.85, 0.75):
+        sets, cell = maps(seed, cosine, 5 if smoke else 16), f"cosine {cosine}"
+        yield cell, AXIAL, fused(sets, Directions(axial=True))
+        yield cell, "with signs taken at their word", fused(sets, Directions(own=False))
+        yield cell, "best cut of abs. cosine, seen on the truth", clustered(sets, best_cut(sets, signless=True))
 
 
-def of_topics(seed: int, asked: argparse.Namespace) -> Iterator[tuple[str, str, Row]]:
+def of_topics(seed: int, smoke: bool) -> Rows:
     """Topics of word groups, beside BERTopic's rule of merging (a threshold, and the first model wins)."""
     sets = topics(seed)
-    yield "", "fuse(sites, Directions())", fused(sets, Directions())
-    yield "", "one concentration, as before", fused(sets, Directions(own=False))
-    rng = np.random.default_rng(seed)
-    orders = [rng.permutation(len(sets.sites)) for _ in range(2 if asked.smoke else 10)]
-    for threshold in (0.7, 0.8, 0.9):
-        found = [clustered(sets, first_wins(sets, threshold, order)) for order in orders]
-        mean = {name: float(np.mean([row[name] for row in found])) for name in ("ari", "K", "true_K")}  # type: ignore[arg-type]
-        spread = float(np.ptp([float(row["K"]) for row in found]))  # type: ignore[arg-type]
-        yield "", f"first model wins, {threshold}", {**mean, "range of K over orders": spread}
+    yield "", OURS, fused(sets, Directions())
     turned = Sets(sets.truth[::-1], sets.sites[::-1])
-    again = fuse(turned.sites, Directions())
-    yield "", "fuse, sites in reverse", told(turned, again, 0.0)
+    yield "", "the same, sites in reverse", fused(turned, Directions())
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(len(sets.sites)) for _ in range(2 if smoke else 10)]
+    for threshold in (0.7, 0.8, 0.9):
+        found = []
+        for order in orders:
+            own = Sets([sets.truth[j] for j in order], [sets.sites[j] for j in order])
+            found.append(clustered(own, first_wins(own.sites, threshold)))
+        yield "", f"first model wins, {threshold}", {k: float(np.mean([r[k] for r in found])) for k in found[0]}
 
 
-STUDIES: dict[str, Callable[[int, argparse.Namespace], Iterator[tuple[str, str, Row]]]] = {
+PARTS: dict[str, Callable[[int, bool], Rows]] = {
     "signatures": of_signatures,
     "maps": of_maps,
     "topics": of_topics,
 }
 
 
-def main() -> None:
-    """Run, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--catalogue", type=Path, help="table of signatures; without one they are drawn")
-    parser.add_argument("--only", nargs="+", choices=list(STUDIES), default=list(STUDIES))
-    parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--out", type=Path, default=Path("reproduced", "directions"))
-    parser.add_argument("--smoke", action="store_true", help="everything small, one seed")
-    asked = parser.parse_args()
+def part(name: str, seed: int, smoke: bool) -> Result:
+    """All methods on one draw."""
     warnings.simplefilter("ignore")
-    asked.out.mkdir(parents=True, exist_ok=True)
-    for name in asked.only:
-        rows: list[Row] = []
-        seeds = 1 if asked.smoke else asked.seeds
-        for seed in range(asked.first_seed, asked.first_seed + seeds):
-            for cell, method, row in STUDIES[name](seed, asked):
-                rows.append({"study": name, "cell": cell, "method": method, "seed": seed, **row})
-        told = {"catalogue": asked.catalogue.name if asked.catalogue else "drawn"} if name == "signatures" else {}
-        settings = {"first_seed": asked.first_seed, "seeds": seeds, "threads": os.environ["OMP_NUM_THREADS"], **told}
-        keep(asked.out / f"{name}.json", {"rows": rows}, settings)
-        (asked.out / f"{name}.md").write_text(table(rows) + differences(rows))
-        print(table(rows) + differences(rows), flush=True)
+    return {"rows": [{"cell": c, "method": m, **row} for c, m, row in PARTS[name](seed, smoke)]}
 
+
+def tasks(quick: bool) -> list[Task]:
+    """One per part and seed."""
+    return [
+        Task(f"{name}/{seed}", part, (name, seed, quick)) for name in PARTS for seed in SEEDS[: 1 if quick else None]
+    ]
+
+
+def column(results: Results, begins: str, cell: str, method: str, value: str) -> list[float]:
+    """A figure of a method, seed by seed."""
+    rows = [row for task, r in results.items() if task.startswith(begins) for row in r["rows"]]
+    return [float(row[value]) for row in rows if (row["cell"], row["method"]) == (cell, method)]
+
+
+def summary(results: Results) -> Summary:
+    """Means over seeds, and the bare call's adjusted Rand index less that of every other method, draw by draw."""
+    tables = []
+    for name in dict.fromkeys(task.split("/")[0] for task in results):
+        first = next(r for task, r in results.items() if task.startswith(name))["rows"]
+        measures = list(dict.fromkeys(key for row in first for key in row if key not in ("cell", "method")))
+        rows, bare = [], {row["cell"]: row["method"] for row in reversed(first)}
+        for row in first:
+            cell, method = row["cell"], row["method"]
+            ours, theirs = (column(results, name, cell, m, "ari") for m in (bare[cell], method))
+            less = "" if method == bare[cell] else str(paired(ours, theirs))
+            means = (f"{np.mean(column(results, name, cell, method, m)):.3f}" if m in row else "" for m in measures)
+            rows.append([cell, method, *means, less])
+        note = f"Means over {len(column(results, name, first[0]['cell'], first[0]['method'], 'ari'))} seeds."
+        tables.append(Table(name, ["", "", *measures, "ARI of the first less this"], rows, note))
+    return Summary(tables, claims(results))
+
+
+def claims(results: Results) -> list[Claim]:
+    """What should hold of signatures, maps and topics."""
+    found = []
+    for cell in (f"{depth} mutations" for depth in (500, 150, 60)):
+        ours = {v: column(results, "signatures", cell, OURS, v) for v in ("K", "true_K", "ari")}
+        if len(ours["K"]) > 1:
+            by, n = paired(ours["K"], ours["true_K"]), f"{len(ours['K'])} draws"
+            found.append(Claim(f"signatures, {cell}: K within one.", str(by), abs(by.mean) <= 1, n))
+            gain = paired(ours["ari"], column(results, "signatures", cell, BEST, "ari"))
+            found.append(not_behind("... ARI as good as that of the cosine cut that sees the truth.", gain, n))
+    for cosine, aim in ((0.95, 0.99), (0.85, 0.95), (0.75, 0.85)):
+        ari = column(results, "maps", f"cosine {cosine}", AXIAL, "ari")
+        if ari:
+            text = f"maps without signs at cosine {cosine}: ARI at least {aim}."
+            found.append(Claim(text, f"{np.mean(ari):.3f}", bool(np.mean(ari) >= aim), f"{len(ari)} draws"))
+    ours, theirs = (column(results, "topics", "", m, "ari") for m in (OURS, "first model wins, 0.8"))
+    if ours:
+        text = "topics of words: ahead of merging by a threshold, at its best of three."
+        found.append(
+            Claim(
+                text,
+                str(paired(ours, theirs)),
+                paired(ours, theirs).verdict == "ahead",
+                f"{len(ours)} draws, 10 orders",
+            )
+        )
+    return found
+
+
+STUDY = Study(
+    name="directions",
+    title="Sets of directions",
+    question="Signatures, maps whose sign means nothing and topics are directions: are they matched as well as by what "
+    "people do today, where the truth is known?",
+    tasks=tasks,
+    summary=summary,
+)
 
 if __name__ == "__main__":
-    main()
+    main(STUDY)

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from modelweld import LocalModel
+from modelweld import Counts, Directions, Gaussian, LocalModel, NormalGamma, Proportions, Rates, Scatter
 
 ATOMS, SITES = 30, 10
 
@@ -41,8 +40,6 @@ class Setting:
     """Keywords of the LocalModel: arrays, and weight or variance where sites send them."""
     families: Callable[[], Any]
     transform: Callable[..., np.ndarray]
-    modules: tuple[str, ...]
-    """Where its families are: (module, ...)."""
 
     def simulate(self, seed: int, K: int = ATOMS, J: int = SITES) -> Simulated:
         """Draw sites."""
@@ -61,16 +58,6 @@ class Setting:
             flat.append(np.concatenate([a.reshape(len(held), -1) for a in arrays.values()], axis=1))
             transformed.append(self.transform(*arrays.values()))
         return Simulated(models, truth, flat, transformed)
-
-    @property
-    def missing(self) -> bool:
-        """Whether this version of the package lacks one of the families."""
-        try:
-            for module in self.modules:
-                import_module(module)
-        except ModuleNotFoundError:
-            return True
-        return False
 
 
 def _taken(atoms: Any, held: np.ndarray) -> Any:
@@ -156,22 +143,6 @@ def mixture_site(rng, atoms, between=30.0):
     return {"arrays": arrays, "variance": {"means": errors}, "weight": {"covariances": n}}
 
 
-def pair_atoms(rng, K, D=3):
-    """Means and covariances; means lie apart in proportion to the covariance."""
-    sigma = inverse_wishart(rng, K, D + 5.0, D)
-    return normal(rng, np.zeros((K, D)), sigma / 0.4), sigma
-
-
-def pair_site(rng, atoms, between=15.0):
-    """The site's mean is worth `between` points too."""
-    theta, sigma = atoms
-    n = numbers(rng, 20, 400, len(theta))
-    w = 1 / (1 / n + 1 / between)
-    means = normal(rng, theta, sigma / w[:, None, None])
-    arrays = {"means": means, "covariances": wishart(rng, w - 1, sigma)}
-    return {"arrays": arrays, "weight": {"means": n, "covariances": n}}
-
-
 def log_matrix(covariances):
     """Upper triangle of the matrix logarithm."""
     values, vectors = np.linalg.eigh(covariances)
@@ -217,6 +188,11 @@ def poisson_site(rng, theta, between=6.0):
     return {"arrays": {"rates": rng.poisson(n[:, None] * own) / n[:, None]}, "weight": {"rates": n}}
 
 
+def durations(rng, K):
+    """Mean durations, or scales."""
+    return 1 / rng.gamma(1.5, 1 / 1.5, (K, 8))
+
+
 def exponential_site(rng, theta, between=15.0):
     """Means of n durations."""
     n = numbers(rng, 3, 100, len(theta))
@@ -236,84 +212,35 @@ def proportions_site(rng, p, between=12.0):
     return {"arrays": {"features": rng.binomial(n[:, None].astype(int), own) / n[:, None]}, "weight": {"features": n}}
 
 
-def family(module: str, name: str, **given: Any) -> Any:
-    """A family by its module, so that sets of families this version lacks can be left out."""
-    return getattr(import_module(module), name)(**given)
-
-
-F = "modelweld.families."
 SETTINGS: dict[str, Setting] = {
     "Gaussian": Setting(
-        lambda rng, K: rng.normal(0, 2.5, (K, 5)),
-        gaussian_site,
-        lambda: {"means": family(F + "real_values", "Gaussian")},
-        as_it_is,
-        (F + "real_values",),
+        lambda rng, K: rng.normal(0, 2.5, (K, 5)), gaussian_site, lambda: {"means": Gaussian()}, as_it_is
     ),
-    "NormalGamma": Setting(
-        own_noise,
-        own_noise_site,
-        lambda: {"means": family(F + "normal_gamma", "NormalGamma")},
-        as_it_is,
-        (F + "normal_gamma",),
-    ),
+    "NormalGamma": Setting(own_noise, own_noise_site, lambda: {"means": NormalGamma()}, as_it_is),
     "Scatter": Setting(
-        lambda rng, K: inverse_wishart(rng, K, 5.0, 3),
-        scatter_site,
-        lambda: {"covariances": family(F + "wishart.scatter", "Scatter")},
-        log_matrix,
-        (F + "wishart.scatter",),
+        lambda rng, K: inverse_wishart(rng, K, 5.0, 3), scatter_site, lambda: {"covariances": Scatter()}, log_matrix
     ),
     "Gaussian x Scatter": Setting(
         lambda rng, K: (rng.normal(0, 2.0, (K, 3)), inverse_wishart(rng, K, 8.0, 3)),
         mixture_site,
-        lambda: {
-            "means": family(F + "real_values", "Gaussian"),
-            "covariances": family(F + "wishart.scatter", "Scatter"),
-        },
+        lambda: {"means": Gaussian(), "covariances": Scatter()},
         mean_and_log_matrix,
-        (F + "wishart.scatter",),
     ),
     "Counts": Setting(
-        lambda rng, K: rng.dirichlet(np.full(40, 0.1), K),
-        topics_site,
-        lambda: {"topics": family(F + "counts", "Counts")},
-        np.sqrt,
-        (F + "counts",),
+        lambda rng, K: rng.dirichlet(np.full(40, 0.1), K), topics_site, lambda: {"topics": Counts()}, np.sqrt
     ),
-    "Directions": Setting(
-        unit,
-        directions_site,
-        lambda: {"directions": family(F + "directions", "Directions")},
-        as_it_is,
-        (F + "directions",),
-    ),
+    "Directions": Setting(unit, directions_site, lambda: {"directions": Directions()}, as_it_is),
     "Rates, Poisson": Setting(
-        lambda rng, K: rng.gamma(1.0, 2.0, (K, 6)),
-        poisson_site,
-        lambda: {"rates": family(F + "rates", "Rates")},
-        np.sqrt,
-        (F + "rates",),
+        lambda rng, K: rng.gamma(1.0, 2.0, (K, 6)), poisson_site, lambda: {"rates": Rates()}, np.sqrt
     ),
     "Rates, exponential": Setting(
-        lambda rng, K: 1 / rng.gamma(1.5, 1 / 1.5, (K, 8)),
-        exponential_site,
-        lambda: {"durations": family(F + "rates", "Rates", kind="gamma", shape=1.0)},
-        np.log,
-        (F + "rates",),
+        durations, exponential_site, lambda: {"durations": Rates(kind="gamma", shape=1.0)}, np.log
     ),
-    "Rates, Gamma": Setting(
-        lambda rng, K: 1 / rng.gamma(1.5, 1 / 1.5, (K, 8)),
-        gamma_site,
-        lambda: {"scales": family(F + "rates", "Rates", kind="gamma")},
-        np.log,
-        (F + "rates",),
-    ),
+    "Rates, Gamma": Setting(durations, gamma_site, lambda: {"scales": Rates(kind="gamma")}, np.log),
     "Proportions": Setting(
         lambda rng, K: rng.beta(0.7, 0.7, (K, 8)),
         proportions_site,
-        lambda: {"features": family(F + "rates", "Proportions")},
+        lambda: {"features": Proportions()},
         lambda v: np.arcsin(np.sqrt(v)),
-        (F + "rates",),
     ),
 }

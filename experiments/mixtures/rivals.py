@@ -83,23 +83,3 @@ def em(rows: np.ndarray, K: int, seed: int) -> Mixture:
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = GaussianMixture(K, reg_covar=RIDGE, max_iter=ITERATIONS, random_state=seed).fit(rows)
     return model.means_, model.covariances_, len(rows) * model.weights_
-
-
-def barycentre(sites: list[Mixture], K: int, seed: int) -> Mixture | None:
-    """The barycentre of the sites' mixtures, of POT, from k-means; None where POT is not installed."""
-    try:
-        from ot.gmm import gmm_barycenter_fixed_point
-    except ImportError:
-        return None
-    start = kmeans(tuple(np.concatenate(x) for x in zip(*sites, strict=True)), K, seed)
-    means, covariances = gmm_barycenter_fixed_point(
-        [m for m, _, _ in sites],
-        [S for _, S, _ in sites],
-        [n / n.sum() for _, _, n in sites],
-        start[0],
-        start[1],
-        np.array([n.sum() for _, _, n in sites]) / sum(n.sum() for _, _, n in sites),
-        w_bar=start[2] / start[2].sum(),
-        iterations=10,
-    )
-    return means, covariances, start[2]

@@ -24,22 +24,18 @@ STARTS = 2  # of every local fit
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """What the sites send, all their rows together (for those who may see them), and rows held out.
-
-    `truth` is what most rows behind each component are, site below site, where the set has labels.
-    """
+    """What the sites send, all their rows together (for those who may see them), and rows held out."""
 
     models: list[LocalModel]
     rows: np.ndarray
     held_out: np.ndarray
-    truth: np.ndarray | None = None
 
 
 # ---------------------------------------------------------------- what a site does
 
 
-def best_mixture(rows: np.ndarray, seed: int) -> tuple[LocalModel, np.ndarray]:
-    """A mixture with full covariances, its size by BIC, and which rows belong to which component."""
+def best_mixture(rows: np.ndarray, seed: int) -> LocalModel:
+    """A mixture with full covariances, its size by BIC."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
@@ -53,8 +49,7 @@ def best_mixture(rows: np.ndarray, seed: int) -> tuple[LocalModel, np.ndarray]:
                 best, lowest = model, bic
             elif best.n_components + 2 <= K:  # two larger ones were no better
                 break
-    belongs = best.predict_proba(rows)
-    return mixture(best.means_, best.covariances_, belongs.sum(axis=0), counted=True), belongs
+    return mixture(best.means_, best.covariances_, best.predict_proba(rows).sum(axis=0), counted=True)
 
 
 def split(groups: list[np.ndarray], rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -66,8 +61,8 @@ def split(groups: list[np.ndarray], rng: np.random.Generator) -> Iterator[tuple[
 
 
 def fitted(kept: list[np.ndarray], out: list[np.ndarray], seed: int) -> Sites:
-    """Sites without labels."""
-    models = [best_mixture(rows, seed)[0] for rows in kept]
+    """Sites of these rows, and rows held out."""
+    models = [best_mixture(rows, seed) for rows in kept]
     return Sites(models, np.concatenate(kept), np.concatenate(out))
 
 
@@ -117,14 +112,8 @@ def digits(seed: int, *, J: int = 10, D: int = 12, fewest: int = 40) -> Sites:
         home = np.minimum((rng.random(len(X))[:, None] > shares[digit]).sum(axis=1), J - 1)
         if np.bincount(home[~public & kept], minlength=J).min() >= fewest:
             break
-    models, truth, rows = [], [], []
-    for j in range(J):
-        own = ~public & kept & (home == j)
-        model, belongs = best_mixture(X[own], seed)
-        models.append(model)
-        truth.append((belongs.T @ np.eye(10)[digit[own]]).argmax(axis=1))
-        rows.append(X[own])
-    return Sites(models, np.concatenate(rows), X[~public & ~kept], np.concatenate(truth))
+    own = [X[~public & kept & (home == j)] for j in range(J)]
+    return fitted(own, [X[~public & ~kept]], seed)
 
 
 def people(seed: int, *, J: int = 20, frames: int = 600) -> Sites:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from segmentations import DECODED, FULL, NONE, OURS, unpacked
+from segmentations import APART, FULL, NONE, OURS, unpacked
 
 from data import Array, Index, held, pooled, two_people
 from study import Figure, Result, Results
@@ -37,18 +36,12 @@ def draw(results: Results, folder: Path) -> list[Figure]:
         done = [r for name, r in results.items() if name.startswith(f"{setting}/")]
         shown = sorted(done, key=lambda r: r["scores"][OURS]["hamming"])[len(done) // 2]
         squares(done, folder / f"{setting}_squares.svg")
-        segments(shown, folder / f"{setting}_segments.svg")
         skeletons(shown, folder / f"{setting}_skeletons.svg")
         figures += [
             Figure(
                 f"{setting}_squares.svg",
                 f"The paper's squares, {words}: share of the full model's time by method; areas are 1 - Hamming "
                 "(above) and ARI (below), mean over starts.",
-            ),
-            Figure(
-                f"{setting}_segments.svg",
-                f"Six sequences, {words}, the start with the middle Hamming distance. A colour is a state; states have "
-                "the colour of the activity they cover best, hatched where another state has it already.",
             ),
             Figure(
                 f"{setting}_skeletons.svg",
@@ -65,7 +58,7 @@ def squares(done: Sequence[Result], file: Path) -> None:
     """Time against accuracy."""
     import matplotlib.pyplot as plt
 
-    shown = [name for name in done[0]["scores"] if "named" not in name and "shared" not in name and name != DECODED]
+    shown = [name for name in done[0]["scores"] if name != APART]
     local, matching, full = np.mean(
         [(max(r["seconds"][:-2]), r["seconds"][-1], r["seconds"][-2]) for r in done], axis=0
     )
@@ -80,45 +73,6 @@ def squares(done: Sequence[Result], file: Path) -> None:
         ax.set(ylabel="share of full time", ylim=(0, 1.4), xlim=(-0.6, len(shown) - 0.4))
         ax.set_title(f"area: {label}", loc="left", fontsize=9)
     axes[1].set_xticks(range(len(shown)), [n.replace(", ", ",\n") for n in shown])
-    written(figure, file)
-
-
-def colours_of(path: Index, activity: Index) -> dict[int, tuple[int, bool]]:
-    """For each state the activity it covers best, and whether a larger state has it already."""
-    taken: set[int] = set()
-    result = {}
-    for k in sorted(np.unique(path), key=lambda k: -(path == k).sum()):
-        covered = int(np.bincount(activity[path == k]).argmax())
-        result[int(k)] = (covered, covered in taken)
-        taken.add(covered)
-    return result
-
-
-def segments(shown: Result, file: Path) -> None:
-    """Activities and segmentations of the six sequences."""
-    import matplotlib.pyplot as plt
-    from matplotlib.patches import Patch
-
-    everyone = pooled(two_people())
-    palette = plt.get_cmap("tab20")(np.linspace(0, 1, 20))[[0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 1, 3]]
-    rows = {"activity": everyone.activity, **{name: unpacked(runs) for name, runs in shown["paths"].items()}}
-    figure, axes = plt.subplots(3, 2, figsize=(10, 5.2), layout="constrained")
-    ends = np.cumsum(everyone.lengths)
-    for s, ax in enumerate(axes.T.ravel()):
-        own = slice(ends[s] - everyone.lengths[s], ends[s])
-        for y, path in enumerate(rows.values()):
-            shade = {a: (a, False) for a in range(12)} if y == 0 else colours_of(path, everyone.activity)
-            cuts = [0, *(np.flatnonzero(np.diff(path[own])) + 1), int(everyone.lengths[s])]
-            for begin, end in pairwise(cuts):
-                a, again = shade[int(path[own][begin])]
-                style = {"hatch": "////", "edgecolor": "white"} if again else {"edgecolor": "none"}
-                ax.barh(y, (end - begin) / 10, left=begin / 10, height=0.85, color=palette[a], linewidth=0, **style)
-        ax.set(yticks=range(len(rows)), yticklabels=rows, ylim=(len(rows) - 0.5, -0.5))
-        ax.set_title(f"person {13 if s < 3 else 14}, sequence {s % 3 + 1}", fontsize=9, loc="left")
-    for ax in axes[-1]:
-        ax.set_xlabel("seconds")
-    handles = [Patch(color=palette[a], label=str(name)) for a, name in enumerate(held()["activity_names"])]
-    figure.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=8, frameon=False)
     written(figure, file)
 
 

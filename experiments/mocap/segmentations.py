@@ -17,7 +17,8 @@ from shared.baselines import kmeans_matching
 from shared.measures import hamming
 
 SETTINGS = {"paper": StickyHDPHMM.paper, "default": StickyHDPHMM}
-OURS, FULL, NONE, DECODED = "fuse(models)", "full model", "no matching", "fuse(models).model() decodes"
+OURS, FULL, NONE = "fuse(models)", "full model", "no matching"
+APART = "full model, no state shared"
 ACTIVITIES = 12
 """What k-means is given: the number of activities of the two people."""
 
@@ -47,12 +48,9 @@ def compared(people: Sequence[Person], setting: str, seed: int) -> dict[str, Any
     person = np.repeat(np.arange(len(people)), [len(p.X) for p in people])
     found = {
         **{name: np.concatenate([f.labels[j][path] for j, path in enumerate(paths)]) for name, f in matched.items()},
-        DECODED: fusion.model().predict(everyone.X, everyone.lengths),
         NONE: alone,
         FULL: together,
-        f"{FULL}, no state shared": together * len(people) + person,
-        "local states named by the full model": named(alone, together),
-        "local states named by the truth": named(alone, everyone.activity),
+        APART: together * len(people) + person,
     }
     return {
         "scores": {name: scores(everyone.activity, path) for name, path in found.items()},
@@ -60,7 +58,7 @@ def compared(people: Sequence[Person], setting: str, seed: int) -> dict[str, Any
         "frames": len(everyone.X),
         "K": [m.n_states_ for m in (*models, full)],
         "seconds": seconds,
-        "paths": {name: runs(found[name]) for name in (NONE, OURS, FULL)},
+        "paths": {OURS: runs(found[OURS])},
     }
 
 
@@ -70,12 +68,6 @@ def timed(seconds: list[float], work: Any, given: Any) -> Any:
     result = work(given)
     seconds.append(time.process_time() - begun)
     return result
-
-
-def named(path: Index, by: Index) -> Index:
-    """Every state as what most of its frames are by another segmentation: the best that a matching of them can do."""
-    states, index = np.unique(path, return_inverse=True)
-    return np.array([np.bincount(by[path == state]).argmax() for state in states])[index]
 
 
 def scores(activity: Index, path: Index) -> dict[str, float]:

@@ -1,10 +1,9 @@
-"""What fused networks are compared with: averages, weight matching, ensembles."""
+"""What fused networks are compared with: averages and weight matching."""
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.special import logsumexp
 
-from modelweld.kinds.network import layers, outputs
+from modelweld.kinds.network import layers
 
 MOST_ROUNDS = 20
 """Of weight matching; it has come to rest long before."""
@@ -61,11 +60,3 @@ def posterior_means(fusion, shares):
 def units_of(network):
     """Hidden units."""
     return sum(w.shape[1] for w in layers(network)[0][:-1])
-
-
-def probabilities(models, X):
-    """Of every site and class, (J, rows, classes); zero for classes a site does not have."""
-    logits = np.array([outputs(m, X) for m in models])
-    has = np.array([m.arrays["counts"] for m in models])[:, None, :] > 0
-    logits = np.where(has, logits, -np.inf)
-    return np.exp(logits - logsumexp(logits, axis=2, keepdims=True))

@@ -1,30 +1,30 @@
-"""Networks of sites that saw different classes, fused from their weights: see README.md."""
+"""Networks of sites that saw different classes, fused from their weights: see README.md.
+
+python experiments/networks/run.py --data FOLDER    # digits; with mnist.npz in the folder MNIST, too
+python experiments/networks/run.py --smoke          # two tiny settings, one seed: seconds
+"""
+
+from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import argparse
-import time
+from study import Claim, Result, Results, Study, Summary, Table, Task, main, outside  # isort: skip; first: it sets the threads
+
 import warnings
 
 import numpy as np
-from others import averaged, matched_weights, posterior_means, probabilities, units_of
+from others import averaged, matched_weights, posterior_means, units_of
 from sites import Setting, drawn, trained
 
 from modelweld import fuse, read
 from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
-from modelweld.fusion import Fusion
-from modelweld.inputs.sets import align
 from modelweld.kinds.network import layers, like_sites, outputs, shares
-from modelweld.results.fit_result import FitResult
-from paired import paired
-from provenance import keep, kept, resumed
-
-HERE = Path(__file__).parent
+from paired import Paired, paired
 
 DIGITS = [
     Setting("digits", J, share, start, hidden)
@@ -41,139 +41,139 @@ MNIST = [
     Setting("mnist", 10, 0.1, "different", (50,)),
     Setting("mnist", 5, 0.5, "different", (50,)),
 ]
-SMOKE = [
-    Setting("digits", 4, 0.5, "different", (8,)),
-    Setting("digits", 4, np.inf, "same", (8, 6)),
-]
+SMOKE = [Setting("digits", 4, 0.5, "different", (8,)), Setting("digits", 4, np.inf, "same", (8, 6))]
+SEEDS = {"digits": range(6, 11), "mnist": range(3, 5)}
+REFIT, MEAN, BEST, PFNM = "ours, refit", "ours, mean", "best local", "PFNM (1, 1, 1)"
+ENSEMBLE = "class-weighted logit ensemble"
+HUNDRED = "digits J=10 Dir 0.5, different starts, 50/"
 
 
-def measured(setting, seed, mnist=None, smoke=False):
+def measured(setting: Setting, seed: int, smoke: bool) -> Result:
     """Accuracy and hidden units of every method in one run."""
-    parts, (X, y) = drawn(setting, seed, mnist, smoke)
+    parts, (X, y) = drawn(setting, seed, outside("mnist.npz"), smoke)
     starts = [100 * seed + (j if setting.start == "different" else 0) for j in range(setting.J)]
     nets = [trained(*part, setting, start, smoke) for part, start in zip(parts, starts, strict=True)]
-    local = [net.score(X, y) for net in nets]
-    size = sum(setting.hidden)
-    result = {"mean local": (float(np.mean(local)), size), "best local": (max(local), size)}
-
+    local, size = [net.score(X, y) for net in nets], sum(setting.hidden)
     sent = [read(net, y=labels) for net, (_, labels) in zip(nets, parts, strict=True)]
-    with_inputs = [read(net, y=labels, X=rows) for net, (rows, labels) in zip(nets, parts, strict=True)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelweldWarning)
         fusion = fuse(sent)
         ones = Gaussian(mean=0.0, noise=1.0, spread=1.0, shape="scalar", learning="nothing")
         pfnm = fuse(sent, ones, BetaBernoulli(), search="plain")
     models = fusion._fit.models
-    told = Fusion(FitResult(align(with_inputs), fusion.sites, fusion.matchings))
     classes = np.array([models[0].facts["labels"].get(c, int(c)) for c in models[0].coordinates["class"]])
-
-    def scored(network):
-        return float(np.mean(classes[outputs(network, X).argmax(axis=1)] == y)), units_of(network)
-
     pi = shares(models)
     has = np.array([m.arrays["counts"] for m in models]) > 0
-    plain = has / np.maximum(has.sum(axis=0), 1)
-    networks = [layers(m) for m in models]
-    matched = matched_weights(networks)
-    for name, one, weights in (
-        ("naive average", networks, plain),
-        ("weight matching", matched, plain),
-        ("weight matching, class counts", matched, pi),
-    ):
-        result[name] = scored(like_sites(models, *averaged(one, weights)))
-    result["PFNM (1, 1, 1)"] = scored(like_sites(models, *posterior_means(pfnm, pi)))
-    for name, one, how in (
-        ("ours, mean", fusion, "mean"),
-        ("ours, refit", fusion, "refit"),
-        ("ours, polish", fusion, "polish"),
-        ("ours, refit, inputs sent", told, "refit"),
-        ("ours, polish, inputs sent", told, "polish"),
-        ("class-weighted logit ensemble", fusion, "union"),
-    ):
-        result[name] = scored(one.parameters(how))
-    P = probabilities(models, X)
-    for name, total in (
-        ("probability ensemble", P.sum(axis=0)),
-        ("class-weighted probability ensemble", (pi[:, None, :] * P).sum(axis=0)),
-    ):
-        result[name] = (float(np.mean(classes[total.argmax(axis=1)] == y)), size * setting.J)
-    rows, labels = (np.concatenate(column) for column in zip(*parts, strict=True))
-    result["pooled (sees the data)"] = (trained(rows, labels, setting, 100 * seed, smoke).score(X, y), size)
-    return result
-
-
-def summary(runs):
-    """Mean accuracy, lowest and highest, mean units of every method."""
-    return {
-        method: {
-            "accuracy": round(float(np.mean([run[method][0] for run in runs])), 4),
-            "range": [round(float(f([run[method][0] for run in runs])), 4) for f in (np.min, np.max)],
-            "units": round(float(np.mean([run[method][1] for run in runs])), 1),
-        }
-        for method in runs[0]
+    plain, networks = has / np.maximum(has.sum(axis=0), 1), [layers(m) for m in models]
+    made = {
+        "naive average": like_sites(models, *averaged(networks, plain)),
+        "weight matching": like_sites(models, *averaged(matched_weights(networks), plain)),
+        PFNM: like_sites(models, *posterior_means(pfnm, pi)),
+        **{f"ours, {how}": fusion.parameters(how) for how in ("mean", "refit", "polish")},
+        ENSEMBLE: fusion.parameters("union"),
     }
+    rows, labels = (np.concatenate(column) for column in zip(*parts, strict=True))
+    found = {"mean local": (float(np.mean(local)), size), BEST: (max(local), size)}
+    for name, network in made.items():
+        right = classes[outputs(network, X).argmax(axis=1)] == y
+        found[name] = (float(right.mean()), units_of(network))
+    found["pooled (sees the data)"] = (trained(rows, labels, setting, 100 * seed, smoke).score(X, y), size)
+    return {"methods": found}
 
 
-def table(results):
-    """Markdown: a table per setting."""
-    lines = []
-    for name, entry in results.items():
-        lines += [f"## {name} ({len(entry['seeds'])} seeds)", "", "| method | accuracy | range | units |"]
-        lines += ["|---|---|---|---|"]
-        for method, row in entry["methods"].items():
-            low, high = row["range"]
-            lines.append(f"| {method} | {row['accuracy']:.3f} | {low:.3f} to {high:.3f} | {row['units']:.0f} |")
-        runs = entry["runs"]
-        wins = [sum(run[how][0] > run["best local"][0] for run in runs) for how in JUDGED]
-        words = ", ".join(f"{how} in {win} of {len(runs)}" for how, win in zip(JUDGED, wins, strict=True))
-        lines += ["", f"Better than the best local network: {words} runs. Differences, 95 % intervals over seeds:", ""]
-        for ours, theirs in COMPARED:
-            difference = paired([run[ours][0] for run in runs], [run[theirs][0] for run in runs])
-            lines.append(f"- {ours} less {theirs}: {difference}")
-        lines.append("")
-    return "\n".join(lines)
+def tasks(quick: bool) -> list[Task]:
+    """One per setting and seed."""
+    settings = SMOKE if quick else DIGITS + (MNIST if outside("mnist.npz") else [])
+    return [
+        Task(f"{s.name}/{seed}", measured, (s, seed, quick))
+        for s in settings
+        for seed in ([1] if quick else SEEDS[s.data])
+    ]
 
 
-JUDGED = ("ours, mean", "ours, refit", "ours, polish", "ours, refit, inputs sent", "ours, polish, inputs sent")
-"""Compared with the best local network in every run."""
+def accuracies(results: Results, begins: str, method: str, hidden: int | None = None) -> list[list[float]]:
+    """Of a method, run by run, in every setting whose name begins so (with so many hidden layers)."""
+    found: dict[str, list[float]] = {}
+    for task, result in results.items():
+        setting = task.rpartition("/")[0]
+        if setting.startswith(begins) and hidden in (None, 1 + setting.rsplit(", ", 1)[1].count("-")):
+            found.setdefault(setting, []).append(result["methods"][method][0])
+    return list(found.values())
 
-COMPARED = (
-    ("ours, refit", "best local"),
-    ("ours, refit", "class-weighted logit ensemble"),
-    ("ours, mean", "PFNM (1, 1, 1)"),
+
+def by_setting(results: Results, begins: str, ours: str, theirs: str, hidden: int | None = None) -> Paired:
+    """Means over the runs of a setting: settings are what differs, runs of one are alike."""
+    return paired(*([np.mean(runs) for runs in accuracies(results, begins, m, hidden)] for m in (ours, theirs)))
+
+
+def summary(results: Results) -> Summary:
+    """A row per setting; what is claimed of digits and of MNIST."""
+    settings = dict.fromkeys(task.rpartition("/")[0] for task in results)
+    methods = list(next(iter(results.values()))["methods"])
+    rows, differences = [], []
+    for name in settings:
+        runs = [r["methods"] for task, r in results.items() if task.startswith(f"{name}/")]
+        wins = sum(run[REFIT][0] > run[BEST][0] for run in runs)
+        units = np.mean([run[REFIT][1] for run in runs])
+        rows.append(
+            [
+                name,
+                *(f"{np.mean([r[m][0] for r in runs]):.3f}" for m in methods),
+                f"{units:.0f}",
+                f"{wins} of {len(runs)}",
+            ]
+        )
+        pairs = ((REFIT, BEST), (REFIT, ENSEMBLE), (MEAN, PFNM))
+        differences.append([name, *(str(paired(*([r[m][0] for r in runs] for m in pair))) for pair in pairs)])
+    note = "Mean accuracy; units: hidden units of the refitted network."
+    tables = [
+        Table("Accuracy", ["setting", *methods, "units", "refit beats best local"], rows, note),
+        Table(
+            "Differences over seeds",
+            ["setting", "refit less best local", "refit less ensemble", "mean less PFNM"],
+            differences,
+        ),
+    ]
+    return Summary(tables, [c for data in SEEDS for c in claims(results, data)])
+
+
+def claims(results: Results, data: str) -> list[Claim]:
+    """Of one set of data."""
+    if not accuracies(results, data, REFIT, 1):
+        return []
+    gain, found = by_setting(results, data, REFIT, BEST), []
+    refit, best = (np.concatenate(accuracies(results, data, m)) for m in (REFIT, BEST))
+    wins = int((refit > best).sum())
+    number = f"{gain.n} settings, {len(refit)} runs, better in {wins}"
+    found.append(Claim(f"{data}: the refit beats the best local network.", str(gain), share(wins, len(refit)), number))
+    hundred = [r["methods"][REFIT][1] for task, r in results.items() if task.startswith(HUNDRED)]
+    if data == "digits" and hundred:
+        about, text = float(np.mean(hundred)), "... with about 100 units: digits, 10 sites, Dirichlet .5."
+        found.append(Claim(text, f"{about:.0f}", abs(about - 100) <= 15, f"{len(hundred)} runs"))
+    gap = by_setting(results, data, REFIT, ENSEMBLE, 1)
+    text = f"{data}, one hidden layer: the refit is within .01 of the ensemble in the mean."
+    found.append(Claim(text, str(gap), gap.mean >= -0.01, f"{gap.n} settings"))
+    means = [[np.mean(runs) for runs in accuracies(results, data, m)] for m in (MEAN, PFNM)]
+    below = sum(a < b for a, b in zip(*means, strict=True))
+    text = f'{data}: averaging alone (`how="mean"`) is not below PFNM.'
+    number = f"{len(means[0])} settings, below in {below}"
+    found.append(Claim(text, str(paired(*means)), share(len(means[0]) - below, len(means[0])), number))
+    return found
+
+
+def share(good: int, n: int) -> bool | str:
+    """Whether something holds nearly always, in part, or hardly ever."""
+    return True if good >= 0.95 * n else False if good <= n / 2 else "in part"
+
+
+STUDY = Study(
+    name="networks",
+    title="Networks of sites that saw different classes",
+    question="Sites train a network each, on different shares of the classes; weights and class counts are fused into "
+    "one network. How good is it, and how large?",
+    tasks=tasks,
+    summary=summary,
 )
-"""Paired, seed by seed."""
-
-
-def main():
-    """Run, write tables and results."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mnist", help="mnist.npz with x_train and y_train; without it, digits only")
-    parser.add_argument("--only", default="", help="settings whose name begins so; the others stay as they were")
-    parser.add_argument("--seeds", type=int, nargs="*", help="default 6 to 10 (MNIST: 3 and 4)")
-    parser.add_argument("--smoke", action="store_true", help="two tiny settings, one seed")
-    parser.add_argument("--out", type=Path, default=HERE)
-    parser.add_argument("--retell", action="store_true", help="make tables.md anew from results.json, nothing else")
-    options = parser.parse_args()
-    if options.retell:
-        (options.out / "tables.md").write_text(table(kept(options.out / "results.json")))
-        return
-    settings = SMOKE if options.smoke else DIGITS + (MNIST if options.mnist else [])
-    path = options.out / "results.json"
-    results = {} if options.smoke else resumed(path)
-    for setting in settings:
-        if not setting.name.startswith(options.only):
-            continue
-        seeds = options.seeds or ([1] if options.smoke else [3, 4] if setting.data == "mnist" else [6, 7, 8, 9, 10])
-        began = time.process_time()
-        runs = [measured(setting, seed, options.mnist, options.smoke) for seed in seeds]
-        results[setting.name] = {"seeds": seeds, "methods": summary(runs), "runs": runs}
-        short = {method: row["accuracy"] for method, row in results[setting.name]["methods"].items()}
-        print(f"{setting.name}: {short} ({time.process_time() - began:.0f} s)", flush=True)
-        options.out.mkdir(parents=True, exist_ok=True)
-        keep(path, results, {"seeds": {name: entry["seeds"] for name, entry in results.items()}})
-        (options.out / "tables.md").write_text(table(results))
-
 
 if __name__ == "__main__":
-    main()
+    main(STUDY)

@@ -19,7 +19,9 @@ from modelweld.families import Family
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import check_values
 from modelweld.results.fit_result import FitResult, matching_by_labels
-from shared.local_fits import KMEANS_STARTS
+
+KMEANS_STARTS = 10
+"""The default of scikit-learn when the paper was written."""
 
 
 def kmeans_matching(groups: Sequence[ArrayLike], L: int, *, seed: int = 0) -> Fusion:

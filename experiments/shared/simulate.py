@@ -1,7 +1,6 @@
 """Simulated sets of the studies, beside those of `modelweld.simulate`; `SETS` names them all.
 
-Most have a trouble each, added to the clean Sparse(20, 12, 10, .4, 2.5, 1, 1) (see `sparse`); those that estimate their
-models stand in `simulate_estimated`.
+Most have a trouble each, added to the clean Sparse(20, 12, 10, .4, 2.5, 1, 1) (see `sparse`).
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ from modelweld.demo.simulate import (
     sparse as sparse,
 )
 from modelweld.errors import InputError
-from shared.local_fits import fit_kmeans
-from shared.simulate_estimated import estimated_hmms, estimated_mixtures, sent_by
+from shared.baselines import KMEANS_STARTS
 
 FIGURE_POINTS, FIGURE_POINT_SD = 5000, 0.1
 """What k-means sites of the paper's figure see: points about local parameters, and how near."""
@@ -119,14 +117,31 @@ def paper_figure_kmeans(J: int = 20, sd: float = 1.0, *, seed: Seed = 0) -> Simu
 
     They see 5,000 points of a mixture about these, Dirichlet(1) weights and deviation 0.1; ten starts, as was usual.
     """
+    from sklearn.cluster import KMeans
+
     rng = np.random.default_rng(seed)
     drawn = paper_figure(J, sd, seed=rng)
-    fits = []
+    seen, origins, fits = [], [], []
     for values, truth in zip(drawn.values, drawn.truth, strict=True):
         origin = rng.choice(len(truth), FIGURE_POINTS, p=rng.dirichlet(np.ones(len(truth))))
-        points = values[origin] + FIGURE_POINT_SD * rng.standard_normal((FIGURE_POINTS, drawn.atoms.shape[1]))
-        fits.append(fit_kmeans(points, truth[origin], len(truth), seed=int(rng.integers(2**31))))
-    return sent_by(drawn.atoms, fits)
+        seen.append(values[origin] + FIGURE_POINT_SD * rng.standard_normal((FIGURE_POINTS, drawn.atoms.shape[1])))
+        origins.append(truth[origin])
+        fit = KMeans(len(truth), n_init=KMEANS_STARTS, random_state=int(rng.integers(2**31)))
+        fits.append(fit.fit(seen[-1]))
+    assigned = [fit.labels_.astype(np.int64) for fit in fits]
+    most = [
+        np.array([np.bincount(o[a == k]).argmax() for k in range(fit.n_clusters)])
+        for o, a, fit in zip(origins, assigned, fits, strict=True)
+    ]
+    return Simulated(
+        values=[fit.cluster_centers_ for fit in fits],
+        truth=most,
+        atoms=drawn.atoms,
+        counts=[np.bincount(a).astype(float) for a in assigned],
+        points=seen,
+        origin=origins,
+        assigned=assigned,
+    )
 
 
 def correlated(D: int = 10, *, seed: Seed = 0) -> Simulated:
@@ -266,7 +281,5 @@ SETS: dict[str, Callable[..., Simulated]] = {
     "poisoned_junk": partial(poisoned, "background"),
     "poisoned_shift": partial(poisoned, "shift"),
     "all_together": all_together,
-    "estimated_mixtures": partial(estimated_mixtures, 10),
-    "estimated_hmms": partial(estimated_hmms, 10),
 }
 """Name -> a function of `seed`: the sets of the studies."""

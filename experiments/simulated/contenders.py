@@ -17,7 +17,7 @@ from shared.baselines import kmeans_matching, pooled_kmeans
 Contender = Callable[[Simulated], Fusion]
 
 AUTHORS, PAPER = "SPAHM, authors' form", "SPAHM, as printed"
-OURS, THOROUGH, ERRORS = "ours", "ours, thorough", "ours, standard errors"
+OURS, ERRORS = "ours", "ours, standard errors"
 KMEANS, POOLED = "k-means matching, told L", "pooled k-means, told L"
 
 MOST_POOLED = 20_000
@@ -52,7 +52,6 @@ SPAHM: Mapping[str, Contender] = {
     AUTHORS: lambda drawn: fuse(drawn.values, preset="authors"),
     PAPER: lambda drawn: fuse(drawn.values, preset="paper"),
     OURS: lambda drawn: fuse(drawn.values),
-    THOROUGH: lambda drawn: fuse(drawn.values, search="thorough"),
 }
 MATCHING: Mapping[str, Contender] = {KMEANS: lambda drawn: kmeans_matching(drawn.values, len(occurring(drawn)))}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from contenders import AUTHORS, ERRORS, KMEANS, OURS, PAPER, POOLED, THOROUGH
+from contenders import AUTHORS, ERRORS, KMEANS, OURS, PAPER, POOLED
 from repeats import KINDS, Repeats, Setting, standard_error
 
 from study import Figure, Results
@@ -17,8 +17,7 @@ from style import plain, written
 LOOKS = {
     AUTHORS: ("#D55E00", "s", "-"),
     PAPER: ("#E69F00", "D", ":"),
-    OURS: ("#56B4E9", "v", "-"),
-    THOROUGH: ("#0072B2", "o", "-"),
+    OURS: ("#0072B2", "o", "-"),
     ERRORS: ("#009E73", "^", "-"),
     KMEANS: ("#999999", "P", "--"),
     POOLED: ("#000000", "X", "--"),
@@ -90,7 +89,7 @@ def errors(repeats: Repeats) -> Any:
     settings = repeats.settings("kmeans", J=20)
     x = [s.sigma for s in settings]
     for ax, (measure, title) in zip(axes, HYPERPARAMETERS.items(), strict=True):
-        for name in (AUTHORS, OURS, THOROUGH, ERRORS):
+        for name in (AUTHORS, OURS, ERRORS):
             line(ax, x, repeats, settings, name, measure)
         true = repeats.settings("true", J=20)
         if measure in ("mu0", "sigma0"):

@@ -12,12 +12,6 @@ from modelweld import Fusion, Gaussian
 from modelweld.demo.metrics import adjusted_rand, hausdorff
 from modelweld.demo.simulate import FIGURE_MEAN, FIGURE_SPREAD_SD, Simulated
 
-SUPPORTS = (1, 2, 4, 10)
-"""Atoms are told apart by how many sites hold them: one, two or three, four to nine, ten or more."""
-
-SHOWN_BY_SUPPORT = ((20, 1.0), (20, 10.0), (100, 10.0))
-"""Numbers of sites and noises at which these classes are shown."""
-
 DIGITS = 5
 """Significant digits that are kept."""
 
@@ -33,9 +27,6 @@ def measured(drawn: Simulated, fusion: Fusion, present: np.ndarray, noise: float
         "hausdorff": rounded(hausdorff(atoms, true)),
         "K": fusion.K,
     }
-    if (len(drawn.values), noise) in SHOWN_BY_SUPPORT:
-        per_coordinate = cdist(true, atoms).min(axis=1) / np.sqrt(true.shape[1])
-        result["off"] = by_support(per_coordinate / noise, supports(drawn, present))
     labels = np.concatenate(fusion.labels)
     if len(labels) == len(drawn.stacked_truth):
         result["ari"] = rounded(adjusted_rand(drawn.stacked_truth, counted(labels, drawn, atoms)))
@@ -59,13 +50,6 @@ def supports(drawn: Simulated, present: np.ndarray) -> np.ndarray:
     """How many sites hold each of these true atoms."""
     held = drawn.truth if drawn.origin is None else drawn.origin
     return np.sum([np.isin(present, of_site) for of_site in held], axis=0)
-
-
-def by_support(distances: np.ndarray, support: np.ndarray) -> list[float | None]:
-    """Root mean square distance of the atoms in each class of `SUPPORTS`; None where there are none."""
-    classes = np.digitize(support, SUPPORTS) - 1
-    found = [distances[classes == c] for c in range(len(SUPPORTS))]
-    return [rounded(np.sqrt(np.mean(x**2))) if len(x) else None for x in found]
 
 
 def hyperparameter_errors(family: Gaussian, noise: float) -> dict[str, float]:

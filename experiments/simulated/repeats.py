@@ -21,9 +21,6 @@ class Setting:
     J: int
     sigma: float
 
-    def __str__(self) -> str:
-        return f"{KINDS[self.kind]}, J = {self.J}, sigma = {self.sigma:g}"
-
 
 class Repeats:
     """Measures of every repeat; contenders in the order in which they ran."""

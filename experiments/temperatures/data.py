@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 WEATHER = Path(__file__).parents[1] / "data" / "weather"
 ISLANDS = ("AS", "FM", "GU", "MH", "PR", "PW")  # codes in the data that are no states
@@ -25,28 +24,18 @@ MEAN, DEVIATION = 55.0, 20.0  # F; temperatures are learned as (F - MEAN) / DEVI
 
 
 class Weather(NamedTuple):
-    """One row per station and day with a day before: features in units, temperature in F, station and its state."""
+    """One row per station and day with a day before: features in units, temperature in F, state."""
 
     X: Array
     y: Array
-    station: Index
     state: NDArray[np.str_]
 
 
-class Station(NamedTuple):
-    """A weather station."""
-
-    state: str
-    latitude: float
-    longitude: float
-
-
 class Rows(NamedTuple):
-    """Rows of one state or of several: features, temperatures in F, stations."""
+    """Rows of one state or of several: features, temperatures in F."""
 
     X: Array
     y: Array
-    station: Index
 
 
 class Split(NamedTuple):
@@ -56,13 +45,6 @@ class Split(NamedTuple):
     train: list[Rows]
     own: list[Rows]
     across: Rows
-
-
-@cache
-def stations() -> tuple[Station, ...]:
-    """All stations; their number is their place."""
-    with (WEATHER / "ghcnd_stations.csv").open(newline="") as file:
-        return tuple(Station(r["state"], float(r["latitude"]), float(r["longitude"])) for r in csv.DictReader(file))
 
 
 @cache
@@ -89,7 +71,7 @@ def weather() -> Weather:
     )
     state = np.array([p["state"] for p in places])[station[after]]
     kept = ~np.isin(state, ISLANDS)
-    return Weather(((features - OFFSET) / UNIT)[kept], fahrenheit[after][kept], station[after][kept], state[kept])
+    return Weather(((features - OFFSET) / UNIT)[kept], fahrenheit[after][kept], state[kept])
 
 
 def split(seed: int, train: int, own: int, across: int, only: int | None = None) -> Split:
@@ -104,7 +86,7 @@ def split(seed: int, train: int, own: int, across: int, only: int | None = None)
     learning, testing = [], []
     for state in states:
         rows = rng.permutation(np.flatnonzero(table.state == state))[: train + own]
-        taken = Rows(table.X[rows], table.y[rows], table.station[rows])
+        taken = Rows(table.X[rows], table.y[rows])
         learning.append(Rows(*(column[:train] for column in taken)))
         testing.append(Rows(*(column[train:] for column in taken)))
     parts = zip(*(tuple(column[:across] for column in rows) for rows in testing), strict=True)

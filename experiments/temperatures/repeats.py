@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from rivals import Experts, Yesterday, inputs_passed_back, passed_back
-from scores import errors, in_units, scores
+from rivals import Committee, Yesterday, passed_back
+from scores import in_units, scores
 from trainer import centres, trained
 
-from data import Array, Split, split, stations
+from data import Split, split
 from modelweld import BetaBernoulli, fuse, read
-from modelweld.kinds.gp_natural import Factor, SparseGP, complete, factor_of, project
+from modelweld.kinds.gp_natural import SparseGP, factor_of, project
 
 GAMMA0 = 50.0  # the paper's
-NEIGHBOURS = 3  # nearest states whose models are asked about a station, for the map
 
 
 class Size(NamedTuple):
@@ -47,80 +46,28 @@ def pooled_model(data: Split, points: int, steps: int) -> SparseGP:
     return trained(X, y, points, steps=steps, start=first, inputs=first.inputs)
 
 
-def on(inputs: Array, factors: list[Factor], like: SparseGP) -> SparseGP:
-    """Natural fusion at these inputs, with a kernel, mean and noise found already."""
-    found = project(factors, like.kernel, like.mean, inputs)
-    return SparseGP(inputs, *found, like.kernel, like.mean, like.noise)
-
-
 def repeat(seed: int, size: Size) -> dict[str, Any]:
     """All methods on one split."""
     data = split(seed, *size[:3], only=size.states)
     sites = local_models(data, size.points, size.steps)
-    noises = [gp.noise for gp in sites]
     messages = [read(gp, site=state) for gp, state in zip(sites, data.states, strict=True)]
-    gamma0 = GAMMA0 * size.points / FULL.points
-    fusion = fuse(messages, prior=BetaBernoulli(1.0, gamma0))
-    learned = fuse(messages, prior=BetaBernoulli(1.0, gamma0, learning=True))
+    fusion = fuse(messages, prior=BetaBernoulli(1.0, GAMMA0 * size.points / FULL.points))
     natural = fusion.model()
-    pooled = pooled_model(data, len(natural.inputs), size.steps)
-
-    factors = [factor_of(gp) for gp in sites]
-    points = np.concatenate([gp.inputs for gp in sites])
-    scales = natural.kernel.lengthscales
-    said = [
-        Factor(r.X, np.eye(len(r.X)) / np.sqrt(s), in_units(r.y) / np.sqrt(s))
-        for r, s in zip(data.train, noises, strict=True)
-    ]
-    rows = [(r.X, in_units(r.y)) for r in data.train]
+    scales, points = natural.kernel.lengthscales, np.concatenate([gp.inputs for gp in sites])
+    others = centres(points / scales, len(natural.inputs)) * scales
+    said = project([factor_of(gp) for gp in sites], natural.kernel, natural.mean, others)
     models = {
         "yesterday": Yesterday(),
         "local": sites,
-        "inputs passed back": inputs_passed_back(fusion.parameters.estimate("inputs"), sites, rows),
         "passed back": passed_back(fusion, sites),
         "spahm": fusion.model(how="spahm"),
-        "bcm": Experts(sites, "bcm"),
-        "poe": Experts(sites, "poe"),
-        "rbcm": Experts(sites, "rbcm"),
+        "rbcm": Committee(sites),
+        "natural, k-means": SparseGP(others, *said, natural.kernel, natural.mean, natural.noise),
         "natural": natural,
-        "natural, learned": on(complete(learned._fit.array("inputs"), points, natural.kernel), factors, natural),
-        "natural, k-means": on(centres(points / scales, len(natural.inputs)) * scales, factors, natural),
-        "natural, medians": fusion.model(kernel="median"),
-        "pooled": pooled,
-        "data, fused kernel": on(natural.inputs, said, natural),
-        "factors, pooled kernel": on(pooled.inputs, factors, pooled),
+        "pooled": pooled_model(data, len(natural.inputs), size.steps),
     }
-    return {
-        "K": fusion.K,
-        "K learned": learned.K,
-        "gamma0 learned": learned.diagnosis.hyperparameters["gamma0"],
-        "M": len(natural.inputs),
-        "scores": {name: scores(model, data) for name, model in models.items()}
-        | {"natural, own noise": scores(natural, data, noises)},
-        "kernels": {
-            "local": np.median([gp.kernel.lengthscales for gp in sites], axis=0).round(3).tolist(),
-            "natural": natural.kernel.lengthscales.round(3).tolist(),
-            "pooled": pooled.kernel.lengthscales.round(3).tolist(),
-        },
-        "stations": squares(data, sites, natural),
-        "points": " ".join(f"{v:.3f}" for v in natural.inputs[:, 3:5].ravel()),
-    }
-
-
-def squares(data: Split, sites: list[SparseGP], fused: SparseGP) -> str:
-    """Per station: test rows, and mean squares of errors of the nearest other states' models and after fusion."""
-    places = stations()
-    home = np.array([np.mean([p[1:] for p in places if p.state == s], axis=0) for s in data.states])
-    home[:, 1] *= np.cos(np.radians(40))
-    lines = []
-    for j, rows in enumerate(data.own):
-        nearest = np.argsort(np.square(home - home[j]).sum(axis=1))[1 : 1 + NEIGHBOURS]
-        before = np.mean([np.square(errors(sites[k], rows)) for k in nearest], axis=0)
-        after = np.square(errors(fused, rows))
-        for station in np.unique(rows.station):
-            at = rows.station == station
-            lines.append(f"{station} {at.sum()} {before[at].mean():.2f} {after[at].mean():.2f}")
-    return ";".join(lines)
+    found = {name: scores(model, data) for name, model in models.items()}
+    return {"K": fusion.K, "M": len(natural.inputs), "scores": found}
 
 
 def large_local(seed: int, size: Size, points: int) -> dict[str, Any]:
@@ -128,9 +75,3 @@ def large_local(seed: int, size: Size, points: int) -> dict[str, Any]:
     data = split(seed, *size[:3], only=size.states)
     few = local_models(data, size.points, size.steps)
     return {"scores": {"local, many": scores(local_models(data, points, size.steps // 3, few), data)}}
-
-
-def large_pooled(seed: int, size: Size, points: int) -> dict[str, Any]:
-    """The pooled process with more points."""
-    data = split(seed, *size[:3], only=size.states)
-    return {"scores": {"pooled, many": scores(pooled_model(data, points, 3 * size.steps // 4), data)}}

@@ -1,12 +1,10 @@
-"""What the fused process is compared with: the paper's predictor, and committees of the sites' own processes."""
+"""What the fused process is compared with: the paper's predictor, and a committee of the sites' own processes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
-from trainer import posterior
 
 from data import Array
 from modelweld import Fusion
@@ -24,21 +22,15 @@ class Yesterday:
         return X[:, -1]
 
 
-class Experts:
-    """Products of experts: what each site's process says, weighted by beta(x) and multiplied.
+class Committee:
+    """The robust Bayesian committee machine (Deisenroth and Ng, 2015): what each process says, weighted and multiplied.
 
-    1 / Var f = (1 - rest) / s + sum_j beta_j (1 / Var_j f - rest / s_j), and likewise precision times mean, with
-
-    - ``"poe"``, the generalised product of experts (Cao and Fleet, 2014): beta is the gain of information, summing to
-      one, and the members' priors are not taken out (rest = 0, no prior of its own);
-    - ``"bcm"``, the Bayesian committee machine (Tresp, 2000): beta = 1, priors taken out (rest = 1) and one put in;
-    - ``"rbcm"``, the robust one (Deisenroth and Ng, 2015): the same, with beta the gain of information.
-
-    The members' priors have mean zero; their variances s_j differ, s is their median.
+    1 / Var f = 1 / s + sum_j beta_j (1 / Var_j f - 1 / s_j), and precision times mean likewise; beta_j is the gain of
+    information. Priors have mean zero; their variances s_j differ, s is their median.
     """
 
-    def __init__(self, members: Sequence[SparseGP], rule: Literal["poe", "bcm", "rbcm"]) -> None:
-        self.members, self.rule = list(members), rule
+    def __init__(self, members: Sequence[SparseGP]) -> None:
+        self.members = list(members)
         self.noise = float(np.mean([gp.noise for gp in members]))
 
     def predict(self, X: Array, return_std: bool = False) -> Array | tuple[Array, Array]:
@@ -46,14 +38,9 @@ class Experts:
         prior = np.array([gp.kernel.outputscale for gp in self.members])[:, None]
         mean, variance = np.moveaxis(np.array([gp.latent(X) for gp in self.members]), 1, 0)
         variance = np.clip(variance, SMALLEST_SHARE * prior, prior)
-        beta = np.ones_like(variance) if self.rule == "bcm" else 0.5 * np.log(prior / variance)
-        if self.rule == "poe":
-            beta = beta + np.finfo(float).tiny  # nobody knows anything: all alike
-            beta /= beta.sum(axis=0)
-        precision, linear = (beta / variance).sum(axis=0), (beta * mean / variance).sum(axis=0)
-        if self.rule != "poe":
-            precision += 1 / np.median(prior) - (beta / prior).sum(axis=0)
-        expected = linear / precision
+        beta = 0.5 * np.log(prior / variance)
+        precision = 1 / np.median(prior) + (beta / variance - beta / prior).sum(axis=0)
+        expected = (beta * mean / variance).sum(axis=0) / precision
         return (expected, np.sqrt(1 / precision + self.noise)) if return_std else expected
 
 
@@ -78,8 +65,3 @@ def regressed(inputs: Array, values: Array, variance: Array, kernel: Kernel, noi
     root = basis.colour @ (vectors / np.sqrt(precision))
     linear = vectors.T @ (seen @ (values / np.sqrt(variance)))
     return SparseGP(inputs, root @ (linear / np.sqrt(precision)), root @ root.T, kernel, 0.0, noise)
-
-
-def inputs_passed_back(inputs: Array, sites: Sequence[SparseGP], rows: Sequence[tuple[Array, Array]]) -> list[SparseGP]:
-    """Every site takes the fused inputs for its own and learns the responses from its own rows again."""
-    return [posterior(X, y, inputs, gp.kernel, gp.noise) for gp, (X, y) in zip(sites, rows, strict=True)]

@@ -1,170 +1,94 @@
-"""Topics of 40 books: clusters of each book's word vectors, fused; and what pooled data or k-means make instead."""
+"""Topics of 40 books: clusters of each book's word vectors, fused; and what others make of them or of pooled data."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
+from coherence import coherence, nearest
 from gaussian_lda import Tokens, authors_prior, gaussian_lda, matched_prior
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import pairwise_distances_argmin
-from topic_data import Corpus, unit
+from topic_data import Corpus, load, unit
 
-from modelweld import Fusion, Search, fuse
+from modelweld import Fusion, fuse
 from shared.baselines import kmeans_matching
+from shared.first_wins import added, first_wins_told
 
 TOPICS_PER_BOOK = 25
 """The paper's."""
 
-HELD = 0.005
-"""Share of a book's tokens from which on the book holds a topic."""
-
-SHARED_BY = 3
-"""Books that must hold a topic for it to be shared."""
-
-
-@dataclass(frozen=True)
-class Topics:
-    """Topics of the whole corpus, however they were found.
-
-    Attributes
-    ----------
-    centres : array (K, D)
-        A point among the word vectors for each topic.
-    tokens : array (K, V)
-        Tokens of each word that belong to each topic.
-    shares : array (J, K)
-        Which part of each book's tokens belongs to each topic.
-    seconds : float
-        CPU time, local models included.
-    """
-
-    centres: np.ndarray
-    tokens: np.ndarray
-    shares: np.ndarray
-    seconds: float = float("nan")
-
-    @property
-    def support(self) -> np.ndarray:
-        """Books that hold each topic; below the point, the mean of its shares, for an order without ties."""
-        return (self.shares >= HELD).sum(0) + self.shares.mean(0)
-
-    @property
-    def shared(self) -> int:
-        """Topics that several books hold."""
-        return int((self.support >= SHARED_BY).sum())
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without k-means' notes on short books and the fusion's on outliers: both are in the tables."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", UserWarning)
-        yield
-
-
-# ---------------------------------------------------------------- local topics
-
-
-@dataclass(frozen=True)
-class Local:
-    """K-means of every book, and the CPU time it took."""
-
-    models: Sequence[KMeans]
-    seconds: float
-
-    @property
-    def centres(self) -> list[np.ndarray]:
-        """Centres of each book's topics."""
-        return [model.cluster_centers_.astype(float) for model in self.models]
-
-
-def local_topics(corpus: Corpus, seed: int) -> Local:
-    """K-means of the vectors of each book's words, each word once."""
-    begun = time.process_time()
-    with quiet():
-        models = [
-            KMeans(min(TOPICS_PER_BOOK, len(book.words)), n_init=1, random_state=seed).fit(corpus.vectors[book.words])
-            for book in corpus.books
-        ]
-    return Local(models, time.process_time() - begun)
-
-
-# ---------------------------------------------------------------- fused
-
-
-def with_errors(local: Local) -> Fusion:
-    """Centres with standard errors (variance within clusters / words), one topic per book and atom: ours."""
-    return fuse(local.models, search=Search("plain", splits=False))
-
-
-def paper(local: Local) -> Fusion:
-    """The paper's setting, on directions."""
-    return fuse([unit(centres) for centres in local.centres], preset="paper")
-
-
-OURS, PAPER = "fused, standard errors", "SPAHM, paper's setting"
-FUSED: Mapping[str, Callable[[Local], Fusion]] = {OURS: with_errors, PAPER: paper}
-
-
-def fused(corpus: Corpus, local: Local, name: str) -> tuple[Fusion, Topics]:
-    """A fusion of the books' topics, and its global topics."""
-    begun = time.process_time()
-    with quiet():
-        fusion = FUSED[name](local)
-    seconds = local.seconds + time.process_time() - begun
-    return fusion, assigned(corpus, next(iter(fusion.matching.values.values())), seconds)
-
-
-def assigned(corpus: Corpus, centres: np.ndarray, seconds: float) -> Topics:
-    """Topics of these centres: every word belongs to the closest one, as with any k-means."""
-    centres = np.asarray(centres, dtype=float)
-    topic = pairwise_distances_argmin(corpus.vectors, centres.astype(corpus.vectors.dtype))
-    tokens, shares = np.zeros((len(centres), len(corpus.words))), np.zeros((len(corpus.books), len(centres)))
-    for book, share in zip(corpus.books, shares, strict=True):
-        tokens[topic[book.words], book.words] += book.counts
-        np.add.at(share, topic[book.words], book.counts / book.counts.sum())
-    return Topics(centres, tokens, shares, seconds)
-
-
-# ---------------------------------------------------------------- rivals, told K
-
-
-def kmeans_of_centres(corpus: Corpus, local: Local, K: int, seed: int) -> Topics:
-    """K-means of all local centres, best of ten starts."""
-    begun = time.process_time()
-    centres = kmeans_matching(local.centres, K, seed=seed).atoms
-    return assigned(corpus, centres, local.seconds + time.process_time() - begun)
-
-
-def pooled_kmeans(corpus: Corpus, K: int, seed: int) -> Topics:
-    """K-means of the vectors of all books' words: a word once for each book that has it."""
-    begun = time.process_time()
-    with quiet():
-        model = KMeans(K, n_init=1, random_state=seed).fit(np.vstack([corpus.vectors[b.words] for b in corpus.books]))
-    return assigned(corpus, model.cluster_centers_, time.process_time() - begun)
-
-
+OURS, PAPER = "fuse(models)", "SPAHM, paper's setting"
+TOLD = ("k-means told K", "merged one by one, told K", "pooled k-means told K")
 PRIORS = {"authors' prior": authors_prior, "scaled prior": matched_prior}
 
-
-@dataclass(frozen=True)
-class Sampled:
-    """Topics of Gaussian LDA on some of the tokens, and CPU time for an iteration over one token."""
-
-    topics: Topics
-    per_token: float
+ANCHOR, SHOWN, SHOWN_BOOKS = ("war", "army", "troops", "military"), 15, 5
+"""Words of the topic in the paper's picture; words and local topics in it."""
 
 
-def pooled_gaussian_lda(corpus: Corpus, K: int, prior: str, seed: int, per_book: int, iterations: int) -> Sampled:
-    """Gaussian LDA on the same number of tokens of every book, drawn once for all seeds."""
-    rng = np.random.default_rng(0)
+@cache
+def local_topics(seed: int) -> list[KMeans]:
+    """K-means of the vectors of each book's words, each word once."""
+    warnings.simplefilter("ignore")
+    corpus, models = load(), []
+    for book in corpus.books:
+        K = min(TOPICS_PER_BOOK, len(book.words))
+        models.append(KMeans(K, n_init=1, random_state=seed).fit(corpus.vectors[book.words]))
+    return models
+
+
+@cache
+def ours_of(seed: int) -> Fusion:
+    """The bare call: several tasks of a seed ask for it."""
+    return fuse(local_topics(seed))
+
+
+def atoms(fusion: Fusion) -> np.ndarray:
+    """Places of all groups among the word vectors."""
+    return np.asarray(next(iter(fusion.matching.values.values())), dtype=float)
+
+
+def on_vectors(seed: int) -> dict[str, Any]:
+    """Coherence of fusions, and of rivals told the K of the bare call; CPU seconds, local models included."""
+    corpus, begun = load(), time.process_time()
+    models = local_topics(seed)
+    local = time.process_time() - begun
+    centres = [model.cluster_centers_.astype(float) for model in models]
+    sizes = np.concatenate([np.bincount(m.labels_) for m in models])[:, None].astype(float)
+
+    def merged(K: int) -> np.ndarray:
+        labels = first_wins_told(centres, K)
+        return added(np.vstack(centres) * sizes, labels) / added(sizes, labels)
+
+    def pooled(K: int) -> np.ndarray:
+        rows = np.vstack([corpus.vectors[book.words] for book in corpus.books])
+        return np.asarray(KMeans(K, n_init=1, random_state=seed).fit(rows).cluster_centers_)
+
+    K = len(atoms(ours_of(seed)))
+    methods: dict[str, Callable[[], np.ndarray]] = {
+        OURS: lambda: atoms(fuse(models)),
+        PAPER: lambda: atoms(fuse([unit(c) for c in centres], preset="paper")),
+        TOLD[0]: lambda: kmeans_matching(centres, K, seed=seed).atoms,
+        TOLD[1]: lambda: merged(K),
+        TOLD[2]: lambda: pooled(K),
+        "stacking": lambda: np.vstack(centres),
+    }
+    found = {}
+    for name, method in methods.items():
+        begun = time.process_time()
+        topics = method()
+        seconds = time.process_time() - begun + (0.0 if "pooled" in name else local)
+        found[name] = {"K": len(topics), **coherence(nearest(topics, corpus), corpus.table), "seconds": seconds}
+    return {"methods": found}
+
+
+def sampled(prior: str, seed: int, per_book: int, iterations: int) -> dict[str, Any]:
+    """Gaussian LDA on the same number of tokens of every book, told the K of the bare call, and its topic of war."""
+    corpus, rng = load(), np.random.default_rng(0)
+    K = len(atoms(ours_of(seed)))
     drawn = [rng.choice(np.repeat(b.words, b.counts), per_book, replace=False) for b in corpus.books]
     tokens = Tokens(np.concatenate(drawn), np.repeat(np.arange(len(drawn)), per_book))
     known = PRIORS[prior](corpus.raw)
@@ -172,7 +96,41 @@ def pooled_gaussian_lda(corpus: Corpus, K: int, prior: str, seed: int, per_book:
     begun = time.process_time()
     topic, means = gaussian_lda(tokens, corpus.raw, K, known, iterations=iterations, seed=seed)
     seconds = time.process_time() - begun
-    counts, shares = np.zeros((K, len(corpus.words))), np.zeros((len(drawn), K))
-    np.add.at(counts, (topic, tokens.words), 1)
-    np.add.at(shares, (tokens.documents, topic), 1 / per_book)
-    return Sampled(Topics(means, counts, shares, seconds), seconds / (iterations * len(topic)))
+    tops = nearest(means, corpus)
+    return {
+        "K": K,
+        **coherence(tops, corpus.table),
+        "used topics": len(np.unique(topic)),
+        "distinct topics": len(np.unique(np.sort(tops, axis=1), axis=0)),
+        "tokens": len(topic),
+        "iterations": iterations,
+        "seconds": seconds,
+        "iteration on all tokens, s": seconds / (iterations * len(topic)) * corpus.tokens,
+        "war": shown(corpus, means, about_war(corpus, means)),
+    }
+
+
+def war_topic(seed: int) -> dict[str, Any]:
+    """The fused topic that is closest to words of war, and the local topics in it that have most words."""
+    corpus, fusion = load(), ours_of(seed)
+    atom, members = about_war(corpus, atoms(fusion)), []
+    for labels, model, book, title in zip(fusion.labels, local_topics(seed), corpus.books, corpus.titles, strict=True):
+        for k in np.flatnonzero(labels == atom):
+            words = shown(corpus, model.cluster_centers_, int(k), book.words)
+            members.append((int((model.labels_ == k).sum()), title, words))
+    members.sort(key=lambda member: -member[0])
+    parts = [{"title": title, "words": words} for _, title, words in members[:SHOWN_BOOKS]]
+    return {"fused": shown(corpus, atoms(fusion), atom), "books": len(members), "parts": parts}
+
+
+def about_war(corpus: Corpus, centres: np.ndarray) -> int:
+    """The topic whose centre is closest to the anchor's words."""
+    anchor = unit(corpus.vectors[np.isin(corpus.words, ANCHOR)].mean(0, keepdims=True))
+    return int(np.argmax(unit(centres) @ anchor[0]))
+
+
+def shown(corpus: Corpus, centres: np.ndarray, topic: int, within: np.ndarray | None = None) -> list[str]:
+    """Words closest to a topic's centre; of a local topic, words of its book."""
+    words = np.arange(len(corpus.table)) if within is None else within[within < len(corpus.table)]
+    order = np.argsort(-(corpus.vectors[words] @ centres[topic]), kind="stable")
+    return [str(word) for word in corpus.words[words[order[:SHOWN]]]]

@@ -1,29 +1,22 @@
-"""The paper's picture of a topic of war, and coherence method by method."""
+"""The paper's picture of a topic of war."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from study import Figure, Results
+from study import Figure, Results
+from style import plain, written
 
-BLUE, ORANGE, GREY, GREEN = "#0072b2", "#d55e00", "#777777", "#009e73"  # told apart by the colour-blind
-STYLE = {"svg.fonttype": "none", "svg.hashsalt": "topics", "font.size": 9, "font.family": "sans-serif"}
-NO_DATE = {"Date": None}
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"  # told apart by the colour-blind
 
 
 def draw(results: Results, folder: Path) -> Sequence[Figure]:
-    """Both figures."""
-    import matplotlib as mpl
-
-    from study import Figure
-
-    mpl.use("Agg")
-    with mpl.rc_context(STYLE):
-        war(results, folder / "war.svg")
+    """The figure of the paper."""
+    plain("topics")
+    war(results, folder / "war.svg")
     return [
         Figure(
             "war.svg",
@@ -81,9 +74,7 @@ def war(results: Results, path: Path) -> None:
             arrowprops={"arrowstyle": "-|>", "color": BLUE, "lw": 1.1},
         )
     box(axes, 42, 5, 36, 14, f"Fused from {found['books']} books", found["fused"], BLUE)
-    samplers = sorted(name for name in results if name.startswith("gaussian_lda/"))
-    heads = {"0": "Gaussian LDA, authors' prior", "1": "Gaussian LDA, scaled prior"}
-    for k, name in enumerate({name.split("/")[1]: name for name in reversed(samplers)}[key] for key in sorted(heads)):
-        box(axes, 82 * k, 5, 37, 14, heads[name.split("/")[1]], results[name]["war"], ORANGE)
-    figure.savefig(path, metadata=NO_DATE, bbox_inches="tight")
-    plt.close(figure)
+    heads = ("Gaussian LDA, authors' prior", "Gaussian LDA, scaled prior")
+    for k, head in enumerate(heads):
+        box(axes, 82 * k, 5, 37, 14, head, results[f"gaussian_lda/{k}"]["war"], ORANGE)
+    written(figure, path, bbox_inches="tight")

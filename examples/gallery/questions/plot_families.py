@@ -14,9 +14,8 @@ import numpy as np
 
 here = Path.cwd()
 file = next(p for p in (d / "experiments/families/tables.md" for d in (here, *here.parents)) if p.exists())
-rows = [
-    line.strip("| \n").split(" | ") for line in file.read_text(encoding="utf-8").splitlines()[2:] if line[:2] == "| "
-]
+lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("| ") and "±" in line]
+rows = [line.strip("| ").split(" | ") for line in lines]
 names = [row[0] for row in rows]
 scores = np.array([[float(cell.split()[0]) for cell in (row[1], row[2], row[4])] for row in rows])
 

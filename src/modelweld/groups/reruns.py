@@ -113,7 +113,7 @@ def consensus(runs: Sequence[Any], X: Any = None, *, seed: int = 0) -> Consensus
     -----
     Probabilities are those of a fresh run of the same kind on the same rows: of stability, not of truth. A group that
     every run finds may still be an artefact of all of them. Where the number of clusters is known and all runs have it,
-    the run of least inertia is as good (`experiments/groups`).
+    the run of least inertia is as good.
 
     Examples
     --------
