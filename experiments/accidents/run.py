@@ -1,6 +1,7 @@
 """Accidents of first contact: is the site named at which one happened, and are clean fusions left in peace?
 
-    python experiments/accidents/run.py [--seeds 3] [--first 9000] [--smoke] [--out experiments/accidents]
+    python experiments/accidents/run.py            # three seeds: half a CPU minute; --accept keeps it here
+    python experiments/accidents/run.py --smoke    # one seed of one table
 
 Five real tables are dealt to sites, every one of which fits a Gaussian mixture (three diagonal components) to rows with
 named columns and reads it with its data, as a newcomer does: ``read(model, X=X)``, ``fuse(models)``. Then one accident
@@ -11,13 +12,16 @@ nothing is said at all. README.md has the figures.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from study import Claim, Result, Results, Study, Summary, Table, Task, main  # isort: skip; first: it sets the threads
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +32,7 @@ import modelweld
 from modelweld.demo.hospitals import HOSPITALS, NAMES, load_hospital
 from modelweld.errors import sites_named
 
-Table = NDArray[np.float64]
+Rows = NDArray[np.float64]
 SITES = {"wine": 4, "breast cancer": 6, "diabetes": 8, "iris": 3}
 FEATURES = 6
 """Columns of each table, drawn at random: what people fuse has few."""
@@ -37,9 +41,9 @@ FEATURES = 6
 class Sites(NamedTuple):
     """Rows of every site, with names of their columns; `given` are the rows that sites give with their models."""
 
-    rows: list[Table]
+    rows: list[Rows]
     names: list[list[str]]
-    given: list[Table] | None = None
+    given: list[Rows] | None = None
 
 
 class Accident(NamedTuple):
@@ -49,7 +53,7 @@ class Accident(NamedTuple):
     said: str = ""
 
 
-def at_one(change: Callable[[Table, int, np.random.Generator], Table]) -> Accident:
+def at_one(change: Callable[[Rows, int, np.random.Generator], Rows]) -> Accident:
     """A change of one site's rows."""
 
     def happen(sites: Sites, j: int, d: int, rng: np.random.Generator) -> Sites:
@@ -60,10 +64,10 @@ def at_one(change: Callable[[Table, int, np.random.Generator], Table]) -> Accide
     return Accident(happen)
 
 
-def set_column(value: Callable[[Table, NDArray[np.bool_]], object], share: float = 1.0) -> Accident:
+def set_column(value: Callable[[Rows, NDArray[np.bool_]], object], share: float = 1.0) -> Accident:
     """Other values in a share of one site's rows."""
 
-    def change(X: Table, d: int, rng: np.random.Generator) -> Table:
+    def change(X: Rows, d: int, rng: np.random.Generator) -> Rows:
         chosen = rng.random(len(X)) < share
         X[chosen, d] = np.broadcast_to(np.asarray(value(X[:, d], chosen)), len(X))[chosen]
         return X
@@ -88,7 +92,7 @@ def code_sex(sites: Sites, j: int, rng: np.random.Generator, first: float) -> Si
     return Sites(rows, [[*names, "coded sex"] for names in sites.names])
 
 
-def standardise(X: Table) -> Table:
+def standardise(X: Rows) -> Rows:
     """Mean zero and deviation one in every column."""
     return (X - X.mean(0)) / X.std(0)
 
@@ -124,25 +128,26 @@ ACCIDENTS = {
 }
 
 
-def deal(seed: int, smoke: bool) -> Iterator[tuple[str, Sites, np.random.Generator]]:
-    """Every table, dealt to sites; the four hospitals are sites already, of which four fifths of the rows are drawn."""
-    loaders = {
-        "wine": datasets.load_wine,
-        "breast cancer": datasets.load_breast_cancer,
-        "diabetes": lambda: datasets.load_diabetes(scaled=False),
-        "iris": datasets.load_iris,
-    }
-    for number, name in enumerate(["wine"] if smoke else loaders):
-        rng, table = np.random.default_rng([seed, number]), loaders[name]()
-        chosen = rng.permutation(table.data.shape[1])[:FEATURES]
-        parts = np.array_split(rng.permutation(len(table.data)), SITES[name])
-        X, names = table.data[:, chosen].astype(float), [str(table.feature_names[d]) for d in chosen]
-        yield name, Sites([X[rows] for rows in parts], [names] * len(parts)), rng
-    if not smoke:
-        rng, measured = np.random.default_rng([seed, len(loaders)]), [0, 1, 3, 4]  # what all four have measured
+LOADERS: dict[str, Callable[[], Any]] = {
+    "wine": datasets.load_wine,
+    "breast cancer": datasets.load_breast_cancer,
+    "diabetes": lambda: datasets.load_diabetes(scaled=False),
+    "iris": datasets.load_iris,
+}
+
+
+def deal(name: str, rng: np.random.Generator) -> Sites:
+    """A table, dealt to sites; the four hospitals are sites already, of which four fifths of the rows are drawn."""
+    if name == "heart":
+        measured = [0, 1, 3, 4]  # what all four have measured
         tables = [load_hospital(hospital)[0][:, measured] for hospital in HOSPITALS]
         rows = [X[np.isfinite(X).all(1) & (rng.random(len(X)) < 0.8)] for X in tables]
-        yield "heart", Sites(rows, [[list(NAMES)[d] for d in measured]] * len(rows)), rng
+        return Sites(rows, [[list(NAMES)[d] for d in measured]] * len(rows))
+    table = LOADERS[name]()
+    chosen = rng.permutation(table.data.shape[1])[:FEATURES]
+    parts = np.array_split(rng.permutation(len(table.data)), SITES[name])
+    X, names = table.data[:, chosen].astype(float), [str(table.feature_names[d]) for d in chosen]
+    return Sites([X[rows] for rows in parts], [names] * len(parts))
 
 
 def listen(sites: Sites) -> tuple[set[int], str]:
@@ -160,52 +165,60 @@ def listen(sites: Sites) -> tuple[set[int], str]:
     return {int(name.split()[1]) for text in said for name in sites_named(text, quoted)}, "\n".join(said)
 
 
-def measure(name: str, sites: Sites, rng: np.random.Generator, cells: dict[str, dict[str, list[bool]]]) -> None:
-    """Fuse clean sites, and again after every accident."""
+def measured(name: str, seed: int) -> Result:
+    """Fuse clean sites, and again after every accident: who is named, what is said."""
+    rng = np.random.default_rng([seed, [*LOADERS, "heart"].index(name)])
+    sites, found = deal(name, rng), {}
     named, said = listen(sites)
-    cells["clean"]["silent"].append(not said)
-    cells["clean"]["innocent"].append(bool(named))
-    print(f"{name}: clean: {said or 'nothing is said'}", file=sys.stderr)
+    found["clean"] = {"silent": not said, "innocent": bool(named), "said": said}
     for accident, (happen, all_of_them) in ACCIDENTS.items():
         j, d = int(rng.integers(len(sites.rows))), int(rng.integers(sites.rows[0].shape[1]))
         spoilt = happen(sites, j, d, rng)
         guilty = {j, len(sites.rows)} if len(spoilt.rows) > len(sites.rows) else {j}
         named, said = listen(spoilt)
-        found = all_of_them in said if all_of_them else bool(named & guilty)
-        cells[accident]["named"].append(found)
-        cells[accident]["innocent"].append(bool(named - guilty) and not all_of_them)
-        cells[accident]["silent"].append(not said)
-        print(
-            f"{name}: {accident}: {'named' if found else 'NOT NAMED'} (site {j}, {d}): {said[:300]!r}", file=sys.stderr
-        )
+        found[accident] = {
+            "named": all_of_them in said if all_of_them else bool(named & guilty),
+            "silent": not said,
+            "innocent": bool(named - guilty) and not all_of_them,
+        }
+    return {"accidents": found}
 
 
-COLUMNS = ("named", "silent", "innocent")
+def summary(results: Results) -> Summary:
+    """How often what is named."""
+    draws, rows, columns = [r["accidents"] for r in results.values()], [], ("named", "silent", "innocent")
+    counts = {a: {c: sum(d[a].get(c, False) for d in draws) for c in columns} for a in draws[0]}
+    for accident, found in counts.items():
+        cells = ["" if accident == "clean" and c == "named" else f"{found[c]} of {len(draws)}" for c in columns]
+        rows.append([accident, *cells])
+    quiet, n = counts.pop("clean")["silent"], f"{len(draws)} draws of five tables"
+    most = [a for a, found in counts.items() if found["named"] >= 0.6 * len(draws)]
+    worst = min(counts, key=lambda a: counts[a]["named"])
+    claims = [
+        Claim("clean tables: nothing is said.", f"{quiet} of {len(draws)}.", quiet == len(draws), n),
+        Claim(
+            "accidents of first contact are named in six of ten draws or more.",
+            f"{len(most)} of {len(counts)} accidents; least '{worst}': {counts[worst]['named']} of {len(draws)}.",
+            len(most) == len(counts),
+            n,
+        ),
+    ]
+    return Summary([Table("Accidents", ["", *columns], rows)], claims)
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--first", type=int, default=9000, help="the first seed")
-    parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--out", type=Path, default=Path("reproduced"), help="where results.json is written")
-    asked = parser.parse_args()
-    sys.path.insert(0, str(Path(__file__).parents[1]))
-    from provenance import keep
-
-    cells: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
-    for seed in range(asked.first, asked.first + (1 if asked.smoke else asked.seeds)):
-        for name, sites, rng in deal(seed, asked.smoke):
-            measure(name, sites, rng, cells)
-    print(f"| | {' | '.join(COLUMNS)} |\n|---|{'---|' * len(COLUMNS)}")
-    for accident, record in cells.items():
-        shown = [f"{sum(record[c])} of {len(record[c])}" if record[c] else "" for c in COLUMNS]
-        print(f"| {accident} | {' | '.join(shown)} |")
-    if not asked.smoke:
-        counts = {cell: {c: [sum(x), len(x)] for c, x in record.items()} for cell, record in cells.items()}
-        keep(asked.out / "results.json", {"cells": counts}, {"seeds": asked.seeds, "first": asked.first})
-
+STUDY = Study(
+    name="accidents",
+    title="Accidents of first contact",
+    question="Is the site named at which an accident happened, and are clean fusions left in peace?",
+    tasks=lambda quick: (
+        [Task("wine/9000", measured, ("wine", 9000))]
+        if quick
+        else [
+            Task(f"{name}/{seed}", measured, (name, seed)) for seed in range(9000, 9003) for name in [*LOADERS, "heart"]
+        ]
+    ),
+    summary=summary,
+)
 
 if __name__ == "__main__":
-    main()
+    main(STUDY)

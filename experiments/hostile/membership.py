@@ -1,9 +1,7 @@
 """Do parameters that leave a site tell whose rows they were learned from? A likelihood-ratio attack with shadows.
 
-    python experiments/hostile/membership.py               # three tables, 64 sites each; minutes of one core
+    python experiments/hostile/membership.py               # three tables, 32 sites each; five CPU minutes
     python experiments/hostile/membership.py --smoke       # one table, 8 sites; seconds
-
-Each release is kept in --out as soon as it is attacked, and a run goes on where another of the same library stopped.
 
 The attacker has everything but the answer: all rows, how sites train, and that a site holds a random half of the rows.
 It trains a model on many such halves itself. How well parameters fit a row is one number; over the models with and
@@ -14,16 +12,13 @@ left out, and the tables say so.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: CPU seconds should mean one core
-
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import argparse
+from study import Result, Results, Study, Summary, Table, Task, main  # isort: skip; first: it sets the threads
+
 import csv
 import math
 import warnings
@@ -45,18 +40,18 @@ from sklearn.neural_network import MLPClassifier
 import modelweld
 from modelweld import InputError
 from modelweld.site.private import private_centres
-from study import TASK_FOLDER, Result, Table, Task, asdict, carried_out, versions, write_record
 
 Array = NDArray[np.float64]
 Release = Callable[[Array, Array, int], Array]
 """Rows of a site, all rows and a seed -> how well what is released fits every row."""
 
-SITES, SMOKE_SITES, PUBLIC = 64, 8, 0.2
+SITES, SMOKE_SITES, PUBLIC = 32, 8, 0.2
 """Sites of each table, and the share of rows that is public: private releases take their centres from these alone."""
 
 COMPONENTS, ROWS_EACH, NOISE, CLIP, DELTA = 5, 6, 0.5, 3.0, 1e-5
 """Components; rows per component of models that have too many; added noise and clipping length, in deviations of the
 features; and delta."""
+SEED = 1000
 
 
 def tables() -> dict[str, Array]:
@@ -179,40 +174,38 @@ def shown(auc: list[float]) -> str:
     return f"{np.mean(auc):.3f} ± {t.ppf(0.975, len(auc) - 1) * np.std(auc, ddof=1) / math.sqrt(len(auc)):.3f}"
 
 
-def main() -> None:
-    """Attack, and write what came out."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="one table, eight sites: seconds")
-    parser.add_argument("--sites", type=int, default=SITES)
-    parser.add_argument("--tables", nargs="+", default=list(tables()), help="only these")
-    parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--out", type=Path, default=Path("reproduced/membership"), help="folder for the record")
-    options, about = parser.parse_args(), versions(modelweld)
-    dp = find_spec("opendp") is not None
-    releases = [name for name in RELEASES if dp or not name.startswith("private")]
-    wanted = ["wine"] if options.smoke else options.tables
-    chosen = [name for name in tables() if name in wanted]
-    sites = SMOKE_SITES if options.smoke else options.sites
-    tasks = [
-        Task(f"{table} / {name}", attacked, (table, name, sites, options.seed)) for table in chosen for name in releases
-    ]
-    folder = options.out / TASK_FOLDER / f"{about['commit']}, {sites} sites, seed {options.seed}"
-    cells = carried_out(tasks, folder, jobs=1)
+def tasks(quick: bool) -> list[Task]:
+    """One per table and release."""
+    releases = [name for name in RELEASES if find_spec("opendp") or not name.startswith("private")]
+    chosen, sites = (["wine"], SMOKE_SITES) if quick else (tables(), SITES)
+    return [Task(f"{table} / {name}", attacked, (table, name, sites, SEED)) for table in chosen for name in releases]
+
+
+def summary(results: Results) -> Summary:
+    """A row per release, a column per table."""
+    names = dict.fromkeys(task.split(" / ")[0] for task in results)
+    releases = dict.fromkeys(task.split(" / ")[1] for task in results)
     rows = []
     for name in releases:
-        found = [cells[f"{table} / {name}"] for table in chosen]
+        found = [results[f"{table} / {name}"] for table in names]
         rows.append([name, *(f"{shown(one['auc'])}; {one['told']:.1%}" for one in found)])
+    sites = len(next(iter(results.values()))["auc"])
     note = (
         f"{sites} sites per table, each of half of its rows; ± Student's 95 % interval over sites. A guess: 0.500; "
-        "1.0%. No attack on a release with epsilon 1 and delta 1e-5 tells more than 2.7% at that rate."
+        "1.0%. No attack on a release with epsilon 1 and delta 1e-5 tells more than 2.7% at that rate. Private centres "
+        "need opendp, without which they are left out."
     )
-    heads = [f"{table}, {cells[f'{table} / {next(iter(releases))}']['rows']} rows" for table in chosen]
-    table = Table("Who was there? AUC; members told at 1 % false alarms", ["released", *heads], rows, note)
-    record = {"title": "Membership inference", "versions": about, "seeds": [options.seed], "tables": [asdict(table)]}
-    record |= {"cpu": sum(cell["cpu"] for cell in cells.values()), "claims": [], "cells": cells}
-    remark = "" if dp else "; private releases were left out: opendp is not installed"
-    print(write_record(options.out, record, f"Seed {options.seed}", remark))
+    heads = [f"{table}, {results[f'{table} / {next(iter(releases))}']['rows']} rows" for table in names]
+    return Summary([Table("Who was there? AUC; members told at 1 % false alarms", ["released", *heads], rows, note)])
 
+
+STUDY = Study(
+    name="hostile/membership",
+    title="Membership inference",
+    question="Do parameters that leave a site tell whose rows they were learned from?",
+    tasks=tasks,
+    summary=summary,
+)
 
 if __name__ == "__main__":
-    main()
+    main(STUDY)
