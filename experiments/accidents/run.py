@@ -191,7 +191,7 @@ def summary(results: Results) -> Summary:
     for accident, found in counts.items():
         cells = ["" if accident == "clean" and c == "named" else f"{found[c]} of {len(draws)}" for c in columns]
         rows.append([accident, *cells])
-    quiet, n = counts.pop("clean")["silent"], f"{len(draws)} draws of five tables"
+    quiet, n = counts.pop("clean")["silent"], f"{len(draws)} deals of five tables"
     most = [a for a, found in counts.items() if found["named"] >= 0.6 * len(draws)]
     worst = min(counts, key=lambda a: counts[a]["named"])
     claims = [
