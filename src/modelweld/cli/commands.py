@@ -132,7 +132,7 @@ def demo() -> None:
 
 
 def reproduce(
-    study: Annotated[str, typer.Argument(help="simulated, topics, temperatures, mocap, networks, streams or all.")] = "all",
+    study: Annotated[str, typer.Argument(help="simulated, topics, temperatures, mocap, networks or streams.")] = "all",
     at: Annotated[
         Path, typer.Option(help="A clone or unpacked source archive of modelweld, with experiments/.")
     ] = Path(),
