@@ -86,9 +86,12 @@ ODD = [None, "x", -1.0, np.nan, np.ones(3), np.ones((2, 3)), np.zeros(0), np.arr
 def test_a_model_with_odd_parameters_is_read_or_refused(model):
     model = model.fit(np.abs(ROWS), np.repeat([0, 1], 20))
     first = model[0] if hasattr(model, "steps") else model
-    for name, was in [(name, x) for name, x in vars(first).items() if name.endswith("_")]:
+    rows = {} if isinstance(model, GaussianNB | PCA | LatentDirichletAllocation) else {"X": np.abs(ROWS)}
+    for name, was in [(name, x) for name, x in vars(first).items() if name.endswith("_") or name == "covariance_type"]:
         for value in ODD:
             setattr(first, name, value)
             with suppress(InputError):
                 modelweld.read(model)
+            with suppress(InputError):
+                modelweld.read(model, **rows)
         setattr(first, name, was)

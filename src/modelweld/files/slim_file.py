@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,15 +69,12 @@ def load_slim(file: Tensors, manifest: Entry) -> SlimFusion:
         opened=manifest["opened"],
     )
     ledger.check_all_read()
-    try:
-        whole = _whole(slim)
-    except (TypeError, ValueError, ArithmeticError, IndexError, AttributeError):  # words, values of another width
-        whole = False
-    if not whole:
-        raise InputError(f"its parts do not fit together. {AGAIN}")
     for key, found in slim.sums.items():
         check_finite(found, f"sums of {key!r}")
-    return slim
+    with suppress(TypeError, ValueError, ArithmeticError, IndexError, AttributeError):  # words, values of another width
+        if _whole(slim):
+            return slim
+    raise InputError(f"its parts do not fit together. {AGAIN}")
 
 
 @np.errstate(all="ignore")

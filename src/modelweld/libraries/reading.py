@@ -122,7 +122,7 @@ def _read_fitted(model: object, site: str, features: Sequence[str] | None, facts
         names = features if features is not None else getattr(model, "feature_names_in_", None)
         options = {**facts, **({} if names is None else {"features": list(map(str, names))})}
         local: LocalModel = function_of(adapter, "read")(model, **options)
-    except (AttributeError, LookupError, TypeError, ValueError) as wrong:
+    except (AttributeError, LookupError, TypeError, UnboundLocalError, ValueError) as wrong:
         if said := explain(wrong, model, adapter, site):
             raise InputError(said) from wrong
         raise

@@ -33,11 +33,11 @@ def refuse(model: object) -> str:
 def explain(wrong: Exception, model: object, adapter: Adapter | None, site: str) -> str:
     """What an adapter's error says of a model; nothing if it is no fault of the model, or said in our words already."""
     where = f"site {site!r}: " if site else ""
-    if isinstance(wrong, AttributeError):  # what a fit learns ends in an underscore, by scikit-learn's convention
-        unfitted = type(wrong).__name__ == "NotFittedError" or (wrong.name or "").endswith("_")
-        return f"{where}the {type(model).__name__} is not fitted: fit it to the site's data first." if unfitted else ""
-    if isinstance(wrong, InputError):
-        return ""
+    lacks = "_" if type(wrong).__name__ == "NotFittedError" else getattr(wrong, "name", None) or ""
+    if lacks.endswith("_"):  # what a fit learns, by scikit-learn's convention
+        return f"{where}the {type(model).__name__} is not fitted: fit it to the site's data first."
+    if isinstance(wrong, InputError) or type(getattr(wrong, "obj", 0)).__module__ not in ("builtins", "numpy"):
+        return ""  # the other attributes that are lacking are those of what stands in the place of an array
     if adapter is not None and isinstance(wrong, ValueError):  # data that do not fit the model, in its library's words
         return f"{where}{adapter.name}: {wrong}"
     if adapter is None or ("unexpected keyword" not in str(wrong) and "missing" not in str(wrong)):
