@@ -94,7 +94,7 @@ def check(family, stack):
     rounding = max(1e-6, 2e-10 * family.concentration) if isinstance(family, Directions) else 1e-6
     for members in ([0], [2], [1, 3], [0, 2, 4], range(N)):
         expected = family.log_evidence(rows[list(members)].sum(0))
-        log_evidences(evidence, same[list(members)].sum(0)[None], 1, found := np.empty(1))
+        log_evidences(evidence, same[list(members)].sum(0)[None], found := np.empty(1))
         assert found[0] == pytest.approx(float(expected), rel=1e-9, abs=rounding)
     assert evidence_of(family, rows) == pytest.approx(float(family.log_evidence(rows).sum()), rel=1e-9, abs=rounding)
 

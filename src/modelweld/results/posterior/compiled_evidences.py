@@ -152,17 +152,18 @@ def evidence_of(family: Family, sums: Array) -> float:
     if found is None:
         return float(family.log_evidence(sums).sum())
     each = np.empty(len(sums))
-    log_evidences(*found, len(sums), each)
+    log_evidences(*found, each)
     return float(each.sum())
 
 
 @exact
-def log_evidences(of, rows, n, found):
-    """Log evidences of the first n rows of sums (., k) into `found`: one call for many, because calls cost the most."""
-    found[:n] = 0.0
+def log_evidences(of, rows, found):
+    """Log evidences of the first rows of sums (., k), as many as are `found`: one call, because calls cost the most."""
+    for r in range(len(found)):
+        found[r] = 0.0
     for a in range(len(of.kinds)):
         kind, theta, own = of.kinds[a], of.theta[of.at[a] : of.at[a + 1]], rows[:, of.cuts[a] : of.cuts[a + 1]]
-        for r in range(n):
+        for r in range(len(found)):
             if kind == GAUSSIAN:
                 found[r] += _gaussian(theta, own[r])
             elif kind == RATES:
@@ -312,8 +313,21 @@ def _wishart(theta, row):
             about = row[3 + D + i * D + j] - of_i * theta[4 + j] - of_j * theta[4 + i]
             about -= weight * theta[4 + i] * theta[4 + j]
             scale[i, j] = theta[4 + D + i * D + j] + about - of_i * of_j / strength
-    after = _integral(freedom, np.linalg.slogdet(scale)[1], D)
+    after = _integral(freedom, _log_det(scale), D)
     return row[2] + D / 2 * np.log(theta[1] / strength) + after - theta[3]
+
+
+@exact
+def _log_det(scale):
+    """Of a positive definite matrix, by elimination, which overwrites it; LAPACK's takes longer to compile."""
+    D, total = len(scale), 0.0
+    for i in range(D):
+        total += np.log(scale[i, i])
+        for j in range(i + 1, D):
+            ratio = scale[j, i] / scale[i, i]
+            for k in range(i + 1, D):
+                scale[j, k] -= ratio * scale[i, k]
+    return total
 
 
 @exact

@@ -92,11 +92,11 @@ def accepts(random, log_ratio):
 
 
 @exact
-def draw_log(random, scores, n):
-    """An index below n, with probability in proportion to the exponential of its score."""
-    top = scores[0]
-    for c in range(1, n):
-        top = max(top, scores[c])
+def draw_log(random, scores):
+    """An index, with probability in proportion to the exponential of its score."""
+    top, n = scores[0], len(scores)
+    for score in scores:
+        top = max(top, score)
     total = 0.0
     for c in range(n):
         scores[c] = np.exp(scores[c] - top)
@@ -110,10 +110,10 @@ def draw_log(random, scores, n):
 
 
 @exact
-def copy_row(into, k, of, i):
-    """Row i of one table to row k of another: a loop compiles seconds faster than an assignment of slices."""
-    for c in range(into.shape[1]):
-        into[k, c] = of[i, c]
+def copy(into, row):
+    """One row into another: a loop compiles seconds faster than an assignment of slices."""
+    for c in range(len(row)):
+        into[c] = row[c]
 
 
 @exact
@@ -124,29 +124,20 @@ def refresh(given, state):
     state.sums[:] = 0.0
     for i in range(len(state.labels)):
         k = state.labels[i]
-        state.counts[k] += not group_holdings(given, state, i, k)
+        state.counts[k] += fragments_before(given, state, i, k, i) == 0
         state.sizes[k] += 1
         for c in range(given.rows.shape[1]):
             state.sums[k, c] += given.rows[i, c]
-    log_evidences(given.evidence, state.sums, len(state.sizes), state.evidence)
+    log_evidences(given.evidence, state.sums, state.evidence)
     for k in range(len(state.sizes)):
         state.evidence[k] *= state.sizes[k] > 0
 
 
 @exact
-def group_holdings(given, state, i, k):
-    """Whether a value before i, of its group, is at atom k."""
-    found = False
-    for other in range(given.offsets[given.group[i]], i):
-        found = found or state.labels[other] == k
-    return found
-
-
-@exact
-def fragments_at(given, state, i, k):
-    """Other values of i's group that are at atom k."""
+def fragments_before(given, state, i, k, end):
+    """Other values of i's group, before this one, that are at atom k."""
     n = 0
-    for other in range(given.offsets[given.group[i]], given.offsets[given.group[i] + 1]):
+    for other in range(given.offsets[given.group[i]], end):
         n += other != i and state.labels[other] == k
     return n
 
@@ -179,15 +170,15 @@ def redraw_value(given, state, i, scores, atoms):
             room[n, c] = state.sums[k, c] + given.rows[i, c]
         atoms[n] = k
         n += 1
-    log_evidences(given.evidence, room, n, state.then)
+    log_evidences(given.evidence, room, state.then[:n])
     state.evidence[old] = 0.0 if state.sizes[old] == 0 else state.then[0]
     for c in range(1, n):
         scores[c] += state.then[c] - state.evidence[atoms[c]]
     scores[0] = -np.inf
-    pick = draw_log(state.random, scores, n)
+    pick = draw_log(state.random, scores[:n])
     k = atoms[pick]
     state.labels[i], state.evidence[k] = k, state.then[pick]
-    copy_row(state.sums, k, room, pick)
+    copy(state.sums[k], room[pick])
     state.sizes[k] += 1
     state.counts[k] += mine[k] == 0
     for other in range(given.offsets[j], given.offsets[j + 1]):
@@ -201,19 +192,19 @@ def swap(given, state, i):
     begin, end = given.offsets[given.group[i]], given.offsets[given.group[i] + 1]
     other = begin + below(state.random, end - begin)
     a, b = state.labels[i], state.labels[other]
-    if a == b or fragments_at(given, state, i, a) > 0 or fragments_at(given, state, other, b) > 0:
+    if a == b or fragments_before(given, state, i, a, end) > 0 or fragments_before(given, state, other, b, end) > 0:
         return
     room, then = state.room, state.then
     for c in range(given.rows.shape[1]):
         by = given.rows[other, c] - given.rows[i, c]
         room[0, c], room[1, c] = state.sums[a, c] + by, state.sums[b, c] - by
-    log_evidences(given.evidence, room, 2, then)
+    log_evidences(given.evidence, room, then[:2])
     stay = state.evidence[a] + state.evidence[b]
     if uniform(state.random) * (1 + np.exp(min(stay - then[0] - then[1], 700.0))) < 1:
         state.labels[i], state.labels[other] = b, a
         state.evidence[a], state.evidence[b] = then[0], then[1]
-        copy_row(state.sums, a, room, 0)
-        copy_row(state.sums, b, room, 1)
+        copy(state.sums[a], room[0])
+        copy(state.sums[b], room[1])
 
 
 @exact
@@ -245,16 +236,16 @@ def split_or_merge(given, state, i, members, seen, sides):
     if n < 0:
         return split, False
     room, then, rows, R = state.room, state.then, given.rows, given.R
-    copy_row(room, 0, rows, i)
-    copy_row(room, 1, rows, j)
-    log_evidences(given.evidence, room, 2, then)
+    copy(room[0], rows[i])
+    copy(room[1], rows[j])
+    log_evidences(given.evidence, room, then[:2])
     at_one, at_two = then[0], then[1]
     with_i, with_j, log_proposal = 1, 1, 0.0
     for m in range(n):
         v = members[m]
         for c in range(rows.shape[1]):
             room[2, c], room[3, c] = room[0, c] + rows[v, c], room[1, c] + rows[v, c]
-        log_evidences(given.evidence, room[2:], 2, then)
+        log_evidences(given.evidence, room[2:], then[:2])
         odds = R[with_j + 1] - R[with_j] + then[1] - at_two - (R[with_i + 1] - R[with_i] + then[0] - at_one)
         log_first = -np.log1p(np.exp(odds)) if odds < 0 else -odds - np.log1p(np.exp(-odds))
         if split:
@@ -263,15 +254,15 @@ def split_or_merge(given, state, i, members, seen, sides):
             sides[m] = state.labels[v] == state.labels[j]
         if sides[m]:
             log_proposal += log_first + odds
-            copy_row(room, 1, room, 3)
+            copy(room[1], room[3])
             at_two, with_j = then[1], with_j + 1
         else:
             log_proposal += log_first
-            copy_row(room, 0, room, 2)
+            copy(room[0], room[2])
             at_one, with_i = then[0], with_i + 1
     for c in range(rows.shape[1]):
         room[2, c] = room[0, c] + room[1, c]
-    log_evidences(given.evidence, room[2:], 1, then)
+    log_evidences(given.evidence, room[2:], then[:1])
     log_ratio = R[with_i] + R[with_j] - R[n + 2] + at_one + at_two - then[0] - log_proposal
     if not accepts(state.random, log_ratio if split else -log_ratio):
         return split, False
@@ -284,15 +275,15 @@ def split_or_merge(given, state, i, members, seen, sides):
         for m in range(n):
             if sides[m]:
                 state.labels[members[m]] = b
-        copy_row(state.sums, a, room, 0)
-        copy_row(state.sums, b, room, 1)
+        copy(state.sums[a], room[0])
+        copy(state.sums[b], room[1])
         state.evidence[a], state.evidence[b] = at_one, at_two
         state.counts[a], state.counts[b] = with_i, with_j
     else:
         state.labels[j] = a
         for m in range(n):
             state.labels[members[m]] = a
-        copy_row(state.sums, a, room, 2)
+        copy(state.sums[a], room[2])
         state.sums[b] = 0.0
         state.evidence[a], state.evidence[b] = then[0], 0.0
         state.counts[a], state.counts[b] = n + 2, 0
