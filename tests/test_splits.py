@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy
+from sklearn.cluster import KMeans
 
 from modelweld import BetaBernoulli, Gaussian, Search, fuse, simulate
 from modelweld.core.algorithm1 import NEW, Run, alternate
@@ -252,6 +253,20 @@ def test_what_sites_split_alike_is_one_atom(alike):
     assert number == len(progress.history) - 1 == int(alike)
     assert len(whole.counts) == 8 - alike
     assert (np.diff(progress.history) > 0).all()
+
+
+def test_draws_keep_together_what_sites_split_alike():
+    """Five wide groups that every site cuts into seven parts: draws have five, and matches are sure."""
+    rng = np.random.default_rng(8000)
+    centres, deviations, models = rng.normal(0, 5, (5, 3)), rng.uniform(0.5, 1.8, (5, 3)), []
+    for j in range(8):
+        own = rng.integers(5, size=400)
+        models.append(KMeans(7, n_init=3, random_state=j).fit(centres[own] + deviations[own] * rng.normal(size=(400, 3))))
+    fusion = fuse(models)
+    assert fusion.matching.common_splits > 0
+    low, high = fusion.posterior.draws().K_interval()
+    assert low == fusion.K <= high <= fusion.K + 2
+    assert np.mean(np.concatenate(fusion.confidence())) > 0.9
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -26,21 +26,27 @@ from modelweld.core.values import Array, Index, offsets_of
 from modelweld.results.posterior.assignment_marginals import assignment_marginals
 
 
-def pool_board(board: Board) -> tuple[Board, Index]:
+def pool_board(board: Board, common: bool = False) -> tuple[Board, Index]:
     """A board whose values are means of fragments, each group's of an atom it holds; where each value went.
 
-    The board itself where nothing is pooled. Which values are fragments of one is not in doubt on it.
+    The board itself where nothing is pooled. Which values are fragments of one is not in doubt on it; with `common`
+    only where several groups hold an atom in fragments: all others are values of their own.
     """
     if board.statistics is None:
         return board, np.arange(len(board.labels))
-    other, K = copy(board), len(board.counts)
-    held, cell = np.unique(board.group * K + board.labels, return_inverse=True)
-    other.group, other.labels = held // K, held % K
+    other, K, N = copy(board), len(board.counts), len(board.labels)
+    held, size = np.unique(board.group * K + board.labels, return_counts=True)
+    pooled = np.bincount(held % K, size > 1, K) >= (2 if common else 0)
+    name = np.where(pooled[board.labels], board.labels, K + np.arange(N))
+    _, first, cell = np.unique(board.group * (K + N) + name, return_index=True, return_inverse=True)
+    other.group, other.labels = board.group[first], board.labels[first]
     other.offsets = offsets_of(np.bincount(other.group, minlength=len(board.sizes)))
     other.stacks = [board.pooling.pool_stack(sum_by_atom(board.statistics, cell), other.offsets)]
-    other.sizes = other.stacks[0].sizes
-    other.fragments, other.may_repeat, other.statistics = None, False, None
+    other.sizes, other.statistics = other.stacks[0].sizes, None
+    if not common:
+        other.fragments, other.may_repeat = None, False
     other.make_rows()
+    other.recount()
     other.score_alone()
     return other, cell
 

@@ -14,7 +14,7 @@ from modelweld.errors import InputError
 from modelweld.progress import Progress, progress_to, track
 from modelweld.results.fit_result import FitResult
 from modelweld.results.posterior import intervals
-from modelweld.results.posterior.conditional import conditional, confidences
+from modelweld.results.posterior.conditional import conditional, confidences, pool_board
 from modelweld.results.posterior.confidence import CHAINS, DRAWS, FEWEST_DRAWS, Confidence, How, shares_right
 from modelweld.results.posterior.draws import Posterior
 from modelweld.results.posterior.metropolis import affordable_draws, is_drawable, moves_of
@@ -243,9 +243,12 @@ class Inference:
                 f"hyperparameters of set {name!r} cannot be drawn: they are fixed, or no family lists any "
                 "as `sampled`; fixed=True draws the matching alone."
             )
+        joined = matching.common_splits > 0  # what all sites split alike stays one: no draw would find it again
+        board, cell = pool_board(board, common=True) if joined else (board, np.arange(len(order)))
         with progress_to(progress, "drawing matchings"):
-            kept = None if matching.kept is None else matching.kept[order]
+            kept = None if matching.kept is None else np.bincount(cell, matching.kept[order]) > 0
             posterior = sample(board, draws, chains, seed, warm_up, lambda part: moves_of(part, fixed), kept)
+            posterior = replace(posterior, labels=posterior.labels[..., cell])
         return posterior.as_given(order, fit.board(name), matching, self._fusion)
 
     def atom_intervals(self, level: float = 0.9, set_name: str | None = None) -> intervals.AtomIntervals:
