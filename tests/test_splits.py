@@ -261,7 +261,9 @@ def test_draws_keep_together_what_sites_split_alike():
     centres, deviations, models = rng.normal(0, 5, (5, 3)), rng.uniform(0.5, 1.8, (5, 3)), []
     for j in range(8):
         own = rng.integers(5, size=400)
-        models.append(KMeans(7, n_init=3, random_state=j).fit(centres[own] + deviations[own] * rng.normal(size=(400, 3))))
+        models.append(
+            KMeans(7, n_init=3, random_state=j).fit(centres[own] + deviations[own] * rng.normal(size=(400, 3)))
+        )
     fusion = fuse(models)
     assert fusion.matching.common_splits > 0
     low, high = fusion.posterior.draws().K_interval()
