@@ -11,12 +11,14 @@ from modelweld.errors import InputError, OutOfRangeError
 from modelweld.families import Gaussian
 from modelweld.fit.effects.first_look import find_site_effects
 from modelweld.fit.effects.words import describe_effects
+from modelweld.fit.screening.bounds import as_models
+from modelweld.fit.screening.distances import lie_unevenly
 from modelweld.fit.screening.swapped_columns import name_swapped
 from modelweld.fit.screening.totals import total_stack
 from modelweld.fit.static_matcher import match
 from modelweld.inputs.local_model import check_finite
 from modelweld.inputs.stacks import stack_arrays
-from modelweld.stages import Job, without_effects
+from modelweld.stages import Job, match_models, without_effects
 
 
 def match_arrays(job: Job) -> Job:
@@ -34,13 +36,16 @@ def match_arrays(job: Job) -> Job:
     totals = total_stack(stack) if job.plan.outliers and has_places(family) else None
     if totals is not None:
         job = without_effects(job, name_swapped(totals, None, job.names))
+    if job.plan.outliers and lie_unevenly(stack, matching):
+        weighed = match_models(replace(job, sites=as_models(stack, job.names), rng=job.rng.spawn(1)[0]))
+        if any(model.weight for model in weighed.sites):
+            return weighed
     looked = job.plan.looks_for_effects
     effects = find_site_effects(stack, matching, job.plan, lambda _: family, of_values=totals) if looked else None
     if effects is None:
         return replace(job, matchings={"atom": matching})
     stack = effects.correct(stack)
     matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
-    features = [f"dimension {d}" for d in range(stack.values.shape[1])]
-    job = replace(job, sites=np.split(stack.values, stack.offsets[1:-1]))
-    job = replace(job, matchings={"atom": replace(matching, effects=effects)})
-    return job.say(*describe_effects(effects, job.names, features))
+    matchings = {"atom": replace(matching, effects=effects)}
+    job = replace(job, sites=np.split(stack.values, stack.offsets[1:-1]), matchings=matchings)
+    return job.say(*describe_effects(effects, job.names, [f"dimension {d}" for d in range(stack.values.shape[1])]))

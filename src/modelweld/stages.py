@@ -15,7 +15,9 @@ from modelweld.core.matching import Matching
 from modelweld.core.values import arrays_of
 from modelweld.families import Family
 from modelweld.fit.effects.words import describe_effects
+from modelweld.fit.screening.bounds import weigh_again
 from modelweld.fit.screening.clipping import clip_spreads, clip_weights
+from modelweld.fit.screening.distances import lie_unevenly
 from modelweld.fit.screening.shared_rows import name_shared_rows
 from modelweld.fit.screening.swapped_columns import name_swapped
 from modelweld.fit.screening.totals import find_misfits, name_standardised
@@ -95,7 +97,7 @@ def without_effects(job: Job, swapped: Sequence[str]) -> Job:
 
 def match_models(job: Job) -> Job:
     """Sets matched with the families that suit the kind; again where sites differ by offsets or scales, corrected."""
-    kind, matched = job.kind, match_sets(choose(job))
+    kind, matched = job.kind, weigh_models(match_sets(choose(job)), sites=False)
 
     def family_of(sites: Sequence[LocalModel]) -> Family:
         chosen = choose(replace(job, sites=sites))
@@ -104,13 +106,25 @@ def match_models(job: Job) -> Job:
     times = times_of(job.sites, job.names) if _has_times(job) else None
     effects = estimate_effects(matched.sites, kind, matched.matchings, matched.plan, family_of, times)
     if effects is None:
-        return matched
+        return weigh_models(matched)
     sites = correct_sites(job.sites, effects, kind)
     matched = match_sets(choose(replace(job, sites=sites, sent=sites)))
     [(set_name, matching)] = matched.matchings.items()
     features = columns_of(job.sites[0], next(iter(matching.families)), set_name, {}, in_words=True)
     matched = replace(matched, matchings={set_name: replace(matching, effects=effects)})
-    return matched.say(*describe_effects(effects, job.names, features))
+    return weigh_models(matched.say(*describe_effects(effects, job.names, features)))
+
+
+def weigh_models(job: Job, *, sites: bool = True) -> Job:
+    """Sites matched again where distances from atoms refute their weights, with the weights that these show."""
+    found = [(name, matching, key) for name, matching in job.matchings.items() for key in matching.families]
+    if len(found) != 1 or _has_times(job) or not job.plan.outliers:
+        return job
+    [(set_name, matching, key)] = found
+    if job.sites[0].axes.get(str(key)) != (set_name, None):
+        return job
+    stack = stack_of(job.sites, key, set_name, {})
+    return weigh_again(job, stack, match_sets, sites=sites) if lie_unevenly(stack, matching) else job
 
 
 def match_sets(job: Job) -> Job:
@@ -121,7 +135,7 @@ def match_sets(job: Job) -> Job:
         columns = [columns_of(job.sites[0], key, set_name, matchings, in_words=True) for key in chosen]
         matcher = match if times is None else partial(match_in_time, times=times)
         matching = matcher(parts, job.names, job.plan, job.rng, columns)
-        errors = set.intersection(*(set(model.variance) for model in job.sent))
+        errors = set.intersection(*(set(model.variance) for model in job.sent or job.sites))
         measured = [parts[key][0] for key, f in chosen.items() if has_places(f) and errors.issuperset(arrays_of(key))]
         if measured and times is None and job.plan.duplicates and job.plan.search != "plain":
             matching = matching.say(*name_shared_rows(measured, matching, job.names))

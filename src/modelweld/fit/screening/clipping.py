@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array
 from modelweld.errors import Finding, OutlierWarning
+from modelweld.fit.screening.bounds import between, describe_widths
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE
 from modelweld.inputs.local_model import LocalModel, derive, is_count, is_spread
 
@@ -111,13 +112,13 @@ def clip_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
             too_wide, too_narrow = np.flatnonzero(widest[j] > most), np.flatnonzero(middle[j] < least)
             if 2 * len(too_wide) > len(most):
                 low, high, d = np.zeros_like(least), most, too_wide[0]
-                reasons.append(_describe(names[j], array, widest[j][d], wide[d], most[d]))
+                reasons.append(describe_widths(names[j], array, widest[j][d], wide[d], most[d]))
             elif 2 * len(too_narrow) > len(least):
                 low, high, d = least, np.full_like(most, np.inf), too_narrow[0]
-                reasons.append(_describe(names[j], array, middle[j][d], usual[d], least[d]))
+                reasons.append(describe_widths(names[j], array, middle[j][d], usual[d], least[d]))
             else:
                 continue
-            bounded = _between(result[j].arrays[array], low, high)
+            bounded = between(result[j].arrays[array], _variances(result[j].arrays[array]), low, high)
             result[j] = derive(result[j], arrays={**result[j].arrays, array: bounded})
     return Bounded(result, tuple(reasons))
 
@@ -128,30 +129,7 @@ def _has_spreads(site: LocalModel, array: str) -> bool:
     return 0 not in shape and (len(shape) == 2 or (len(shape) == 3 and shape[1] == shape[2]))
 
 
-def _describe(site: str, array: str, own: float, typical: float, bound: float) -> Finding:
-    wide = own > typical
-    return Finding(
-        f": {array!r} {'up to' if wide else 'of'} {own:.3g} in a feature, and {typical:.3g} at a typical "
-        f"site: they are taken for {bound:.3g} at {'most' if wide else 'least'}, so that its components do not "
-        f"{'cover all others' if wide else 'stand for single points'}. Ask its owner in which units they are, and "
-        "whether the model was fitted well.",
-        OutlierWarning,
-        [site],
-    )
-
-
 def _variances(spreads: ArrayLike) -> Array:
     """Of components (L, D), also where they have covariances (L, D, D)."""
     spreads = np.asarray(spreads, dtype=np.float64)
     return spreads if spreads.ndim == 2 else np.asarray(np.diagonal(spreads, axis1=-2, axis2=-1))
-
-
-def _between(spreads: ArrayLike, least: Array, most: Array) -> Array:
-    """Variances, or covariances with their correlations, of neither less nor more than this in any feature."""
-    spreads = np.asarray(spreads, dtype=np.float64)
-    own = _variances(spreads)
-    scale = np.sqrt(np.minimum(1.0, most / np.where(own > 0, own, 1.0)))
-    added = np.maximum(least - own, 0.0)
-    if spreads.ndim == 2:
-        return np.asarray(spreads * scale * scale + added)
-    return np.asarray(spreads * scale[:, :, None] * scale[:, None, :] + added[:, :, None] * np.eye(own.shape[1]))

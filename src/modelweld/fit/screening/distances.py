@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
+from modelweld.core.family import HasPlaces, has_places, is_signless
+from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Flags, Index, Stack, block_size
 
 FEWEST_SITES = 3
@@ -78,6 +80,22 @@ def site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array
         total = np.add.reduceat(np.where(seen, values, 0.0), offsets[:-1])
         means.append(np.where(number > 0, total / np.maximum(number, 1.0), np.nan))
     return np.concatenate(means)
+
+
+def lie_unevenly(stack: Stack, matching: Matching) -> bool:
+    """Whether, in some dimension, a site's values lie farther from their atoms than chance and other sites allow."""
+    [family], [atoms], labels = matching.families.values(), matching.values.values(), matching.stacked_labels
+    known = family.variances() if isinstance(family, HasPlaces) and has_places(family) else None
+    if known is None or is_signless(family) or np.count_nonzero(stack.sizes) < FEWEST_SITES_TO_COMPARE:
+        return False
+    if stack.weight is not None and np.ptp(stack.weight[stack.weight > 0]) > 0:
+        return True
+    noise = known.noise if stack.variance is None else known.noise + known.inflation * stack.variance
+    shared = ((matching.counts > 1)[labels] & (labels < matching.K))[:, None]
+    squares = Stack(shared * np.square(stack.values - atoms[labels]) / noise, stack.offsets)
+    number, mean = stack.sizes[stack.sizes > 0][:, None], site_means(squares, lambda block: block.values)
+    beside = number * mean / np.maximum(middle(mean), np.finfo(float).tiny)
+    return bool((scipy.special.chdtrc(number, beside) < FALSE_ALARM / mean.size).any())
 
 
 def middle(x: Array) -> Array:

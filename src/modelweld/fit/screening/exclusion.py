@@ -8,6 +8,7 @@ import numpy as np
 
 from modelweld.core.matching import Matching, by_count, ranks
 from modelweld.core.values import Flags, Index, SetValues, group_of_values, offsets_of
+from modelweld.errors import Finding, OutlierWarning
 
 
 def keep_values(values: SetValues, keep: Flags) -> SetValues:
@@ -45,6 +46,17 @@ def count_by_site(values: SetValues, which: Flags) -> Index:
 def find_emptied(values: SetValues, keep: Flags) -> Index:
     """Sites that had values and keep none."""
     return np.flatnonzero((count_by_site(values, keep) == 0) & (values.sizes > 0))
+
+
+def describe_oversized(site: str, size: int, sizes: Index) -> Finding:
+    """That a site sent so many values, where all sent `sizes`."""
+    return Finding(
+        f" sent {size:,} values, a typical site {float(np.median(sizes[sizes > 0])):g}: the whole site is excluded, "
+        "so that its number decides nothing. Ask its owner for a model with fewer components; screens=['duplicates'] "
+        "takes it.",
+        OutlierWarning,
+        [site],
+    )
 
 
 def restore(values: SetValues, matching: Matching, keep: Flags, atoms: Index | None = None) -> Matching:

@@ -15,10 +15,10 @@ from modelweld.core.family import has_places
 from modelweld.core.match import Fit
 from modelweld.core.matching import Matching
 from modelweld.core.values import Flags, Index, SetValues, Stack, arrays_of, canonical_values, group_of_values
-from modelweld.errors import Finding, OutlierWarning
+from modelweld.errors import Finding
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, any_seen, measure_distances
 from modelweld.fit.screening.duplicates import number_values
-from modelweld.fit.screening.exclusion import count_by_site, keep_values, restore
+from modelweld.fit.screening.exclusion import count_by_site, describe_oversized, keep_values, restore
 from modelweld.fit.screening.outliers import find_outliers
 from modelweld.fit.search.split_rules import name_oversplit
 from modelweld.progress import report_progress
@@ -85,17 +85,6 @@ def exclude_oversized(values: SetValues, fit: Fit) -> Matching:
     keep = ~np.isin(group_of_values(values.offsets), found)
     matching = restore(values, exclude_oversized(keep_values(values, keep), fit), keep)
     return matching.say(*(describe_oversized(values.sites[j], int(sizes[j]), sizes) for j in found.tolist()))
-
-
-def describe_oversized(site: str, size: int, sizes: Index) -> Finding:
-    """That a site sent so many values, where all sent `sizes`."""
-    return Finding(
-        f" sent {size:,} values, a typical site {float(np.median(sizes[sizes > 0])):g}: the whole site is excluded, "
-        "so that its number decides nothing. Ask its owner for a model with fewer components; screens=['duplicates'] "
-        "takes it.",
-        OutlierWarning,
-        [site],
-    )
 
 
 def find_oversized(sizes: Index) -> Index:
