@@ -121,10 +121,8 @@ def weigh_models(job: Job, *, sites: bool = True) -> Job:
     if len(found) != 1 or _has_times(job) or not job.plan.outliers:
         return job
     [(set_name, matching, key)] = found
-    if job.sites[0].axes.get(str(key)) != (set_name, None):
-        return job
-    stack = stack_of(job.sites, key, set_name, {})
-    return weigh_again(job, stack, match_sets, sites=sites) if lie_unevenly(stack, matching) else job
+    stack, single = stack_of(job.sites, key, set_name, {}), job.sites[0].axes.get(str(key)) == (set_name, None)
+    return weigh_again(job, stack, match_sets, sites=sites) if single and lie_unevenly(stack, matching) else job
 
 
 def match_sets(job: Job) -> Job:

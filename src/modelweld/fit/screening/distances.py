@@ -83,19 +83,21 @@ def site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array
 
 
 def lie_unevenly(stack: Stack, matching: Matching) -> bool:
-    """Whether, in some dimension, a site's values lie farther from their atoms than chance and other sites allow."""
+    """Whether, in some dimension, a site's values lie farther from their atoms than chance and other sites allow.
+
+    Or may do so, because sites claim weights. A look at all values, so that most calls need no other.
+    """
     [family], [atoms], labels = matching.families.values(), matching.values.values(), matching.stacked_labels
     known = family.variances() if isinstance(family, HasPlaces) and has_places(family) else None
     if known is None or is_signless(family) or np.count_nonzero(stack.sizes) < FEWEST_SITES_TO_COMPARE:
         return False
-    if stack.weight is not None and np.ptp(stack.weight[stack.weight > 0]) > 0:
-        return True
+    claims = stack.weight is not None and np.ptp(stack.weight[stack.weight > 0]) > 0
     noise = known.noise if stack.variance is None else known.noise + known.inflation * stack.variance
     shared = ((matching.counts > 1)[labels] & (labels < matching.K))[:, None]
     squares = Stack(shared * np.square(stack.values - atoms[labels]) / noise, stack.offsets)
     number, mean = stack.sizes[stack.sizes > 0][:, None], site_means(squares, lambda block: block.values)
     beside = number * mean / np.maximum(middle(mean), np.finfo(float).tiny)
-    return bool((scipy.special.chdtrc(number, beside) < FALSE_ALARM / mean.size).any())
+    return bool(claims or (scipy.special.chdtrc(number, beside) < FALSE_ALARM / mean.size).any())
 
 
 def middle(x: Array) -> Array:
