@@ -1,8 +1,7 @@
 """`fuse(sites)` and other defences against bad sites, and how near each leaves the honest values to the truth.
 
 The others need matched values: a k-means of all values that is told the number of honest atoms has to match them (its
-best of ten starts), or `fuse`. Within a cluster, the coordinate median and Krum (told how many members are bad at most)
-stand for the mean. Trimmed k-means is told the number of atoms and the share of values that are bad.
+best of ten starts), or `fuse`. Within a cluster, the coordinate median stands for the mean.
 """
 
 from __future__ import annotations
@@ -14,18 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from attacks import ATOMS, NOISE_SD, Array, Draw, Index
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 import modelweld
 
-BARE, OWN_MEDIAN, OWN_KRUM = "fuse(sites)", "median of fuse's groups", "Krum of fuse's groups"
-TOLD, MEDIAN, KRUM = "k-means told K", "median of k-means' groups", "Krum of k-means' groups"
-TRIMMED = "trimmed k-means told K and share"
-METHODS = (BARE, OWN_MEDIAN, OWN_KRUM, TOLD, MEDIAN, KRUM, TRIMMED)
+BARE, OWN_MEDIAN = "fuse(sites)", "median of fuse's groups"
+TOLD, MEDIAN = "k-means told K", "median of k-means' groups"
+METHODS = (BARE, OWN_MEDIAN, TOLD, MEDIAN)
 """In the order of rows."""
 
-STARTS, MOST_ROUNDS = 10, 100
+STARTS = 10
 """Of every k-means."""
 
 
@@ -55,51 +53,12 @@ def kmeans(draw: Draw) -> Answer:
     return Answer(found.labels_.astype(np.int64), found.cluster_centers_)
 
 
-def trimmed_kmeans(draw: Draw) -> Answer:
-    """K-means that leaves out, in every round, as many of the farthest values as are bad."""
-    values = np.concatenate(draw.values)
-    kept = sum(map(len, draw.truth))
-    best, least = None, np.inf
-    for start in range(STARTS):
-        centres, _ = kmeans_plusplus(values, ATOMS, random_state=start)
-        for _ in range(MOST_ROUNDS):
-            squares = ((values[:, None] - centres) ** 2).sum(2)
-            near, off = squares.argmin(1), squares.min(1)
-            rows = np.argsort(off, kind="stable")[:kept]
-            sums = np.zeros_like(centres)
-            np.add.at(sums, near[rows], values[rows])
-            number = np.bincount(near[rows], minlength=ATOMS)[:, None]
-            moved = np.where(number > 0, sums / np.maximum(number, 1), centres)
-            if np.array_equal(moved, centres):
-                break
-            centres = moved
-        if off[rows].sum() < least:
-            labels = np.full(len(values), -1)
-            labels[rows] = near[rows]
-            best, least = Answer(labels, centres), off[rows].sum()
-    assert best is not None
-    return best
-
-
-def placed_anew(answer: Answer, draw: Draw, place: Callable[[Array, int], Array]) -> Answer:
-    """The same labels, each group's place made by another rule from its members and how many may be bad."""
+def medians(answer: Answer, draw: Draw) -> Answer:
+    """The same labels, each group's place the coordinate median of its members."""
     values, places = np.concatenate(draw.values), answer.places.copy()
     for label in np.unique(answer.labels[answer.labels >= 0]):  # what was set aside has no place
-        places[label] = place(values[answer.labels == label], draw.bad)
+        places[label] = np.median(values[answer.labels == label], axis=0)
     return answer._replace(places=places)
-
-
-def median(members: Array, bad: int) -> Array:
-    """Coordinate by coordinate."""
-    return np.median(members, axis=0)
-
-
-def krum(members: Array, bad: int) -> Array:
-    """The member nearest to its n - f - 2 nearest others; of too few members f is what Krum bears."""
-    n = len(members)
-    f = min(bad, max((n - 3) // 2, 0))
-    squares = np.sort(((members[:, None] - members) ** 2).sum(2), axis=1)[:, 1:]
-    return members[squares[:, : max(n - f - 2, 1)].sum(1).argmin()] if n > 1 else members[0]
 
 
 def answers(draw: Draw) -> dict[str, tuple[Answer | str, float]]:
@@ -116,13 +75,11 @@ def answers(draw: Draw) -> dict[str, tuple[Answer | str, float]]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, call in ((BARE, fused), (TOLD, kmeans), (TRIMMED, trimmed_kmeans)):
+        for name, call in ((BARE, fused), (TOLD, kmeans)):
             ask(name, lambda call=call: call(draw))
-        for name, of, rule in (
-            (OWN_MEDIAN, BARE, median), (OWN_KRUM, BARE, krum), (MEDIAN, TOLD, median), (KRUM, TOLD, krum)
-        ):  # fmt: skip
+        for name, of in ((OWN_MEDIAN, BARE), (MEDIAN, TOLD)):
             if isinstance(found[of][0], Answer):
-                ask(name, lambda of=of, rule=rule: placed_anew(found[of][0], draw, rule))
+                ask(name, lambda of=of: medians(found[of][0], draw))
             else:
                 found[name] = found[of]
     return found
