@@ -73,7 +73,8 @@ def rows(part: Part) -> Iterator[str]:
 def speed() -> str:
     """The bare call beside the textbook."""
     record = json.loads((HERE.parent / "benchmarks" / "bare.json").read_text(encoding="utf-8"))["rows"]
-    by = ", ".join(f"{r['seconds']['textbook'] / r['seconds']['fuse']:.0f} x at {r['J']:,} sites" for r in record)
+    ratios = (float(f"{r['seconds']['textbook'] / r['seconds']['fuse']:.2g}") for r in record)
+    by = ", ".join(f"{ratio:g} x at {r['J']:,} sites" for ratio, r in zip(ratios, record, strict=True))
     text = "`fuse(sites)` is quicker than textbook Algorithm 1"
     return f"| {text} | [benchmarks](../benchmarks) | yes | {by} | {len(record)} sizes, one draw each |"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import modelweld
-from shared.simulate import sparse
+from simulated_sets import sparse
 
 CORE = Path(modelweld.__file__).parent / "core"
 ALONE = """

@@ -5,8 +5,8 @@ from copy import copy
 import numpy as np
 import pytest
 
+import simulated_sets as simulate
 from modelweld import Fusion, Gaussian, InputError, LocalModel, Search, fuse
-from shared import simulate
 from shared.baselines import kmeans_matching
 
 worth_merging = Fusion.worth_merging

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+import simulated_sets as simulate
 from modelweld import Gaussian, InputError, LocalModel, fuse
 from modelweld.core.family import subtract_evidence, sum_by_atom
 from modelweld.core.values import Stack, offsets_of
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.math.random_effects import frame_of
-from shared import simulate
 
 
 @pytest.fixture

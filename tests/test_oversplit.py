@@ -6,6 +6,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
+import simulated_sets as simulate
 from modelweld import Gaussian, LocalModel, Search, fuse
 from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.board import Board
@@ -17,7 +18,6 @@ from modelweld.fit.search.split_rules import join_fragments, name_oversplit
 from modelweld.inputs.stacks import stack_arrays
 from modelweld.kinds.network import network
 from modelweld.results.fit_result import matching_by_labels
-from shared import simulate
 
 
 def sites_with(fragments, J=9, K=8, D=4, seed=0):

@@ -6,7 +6,7 @@ import pytest
 import modelweld
 from modelweld.report.plot import Plot
 from modelweld.results.posterior.confidence import SURE
-from shared.simulate import over_segmented, poisoned
+from simulated_sets import over_segmented, poisoned
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import modelweld
+import simulated_sets as simulate
 from modelweld import OutlierWarning, fuse
 from modelweld.results.diagnostics import notes
-from shared import simulate
 
 
 @pytest.mark.parametrize("kind", ["gross", "background"])

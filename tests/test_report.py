@@ -21,8 +21,8 @@ from modelweld.report import numbers_of, page_of, write_report
 from modelweld.report.coordinates import deviations, gather_values, order_by_likeness, plane
 from modelweld.results.posterior import confidence, metropolis
 from shared.baselines import kmeans_matching
-from shared.simulate import over_segmented, poisoned, sparse
 from shared.simulate_time import moving_groups
+from simulated_sets import over_segmented, poisoned, sparse
 
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> \"&amp; </script>"
 VOID = {"meta", "input", "br", "img", "link", "hr"}

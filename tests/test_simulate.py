@@ -1,24 +1,21 @@
 import numpy as np
 import pytest
 
-from shared.simulate import (
+from simulated_sets import (
     SETS,
     low_dimensional,
     meta_model,
     over_segmented,
-    paper_figure_kmeans,
     poisoned,
     sparse,
 )
 
-# The estimated set with few sites, so that the laws take seconds.
-FEW_SITES = {"paper_figure_kmeans": lambda seed: paper_figure_kmeans(1, 1.0, seed=seed)}
-MANY_PER_ATOM = {*FEW_SITES, "over_segmented", "all_together"}
+MANY_PER_ATOM = {"over_segmented", "all_together"}
 
 
 @pytest.fixture(params=list(SETS), scope="module")
 def named(request):
-    draw = FEW_SITES.get(request.param, SETS[request.param])
+    draw = SETS[request.param]
     return request.param, draw, draw(seed=7)
 
 

@@ -5,7 +5,6 @@ import pytest
 
 from modelweld import fuse
 from modelweld.demo.simulate import Simulated, paper_figure
-from shared.simulate import paper_figure_kmeans
 from studies import importing, quick_run
 
 
@@ -34,8 +33,9 @@ def test_a_perfect_answer_measures_as_one(study):
 
 
 def test_standard_errors_are_those_of_means(study):
-    drawn = paper_figure_kmeans(2, 1.0, seed=0)
-    site = study("contenders").with_standard_errors(drawn)[1]
+    contenders = study("contenders")
+    drawn = contenders.paper_figure_kmeans(2, 1.0, seed=0)
+    site = contenders.with_standard_errors(drawn)[1]
     own = drawn.points[1][drawn.assigned[1] == 3]
     np.testing.assert_allclose(site.arrays["centres"][3], own.mean(axis=0))
     np.testing.assert_allclose(site.variance["centres"][3], own.var(axis=0) / len(own))

@@ -17,13 +17,13 @@ import time
 import warnings
 from typing import Any
 
-from contenders import FROM_KMEANS, FROM_TRUE, occurring
+from contenders import FROM_KMEANS, FROM_TRUE, occurring, paper_figure_kmeans
 from drawing import draw
 from measures import best_possible, measured, rounded
 from telling import summary
 
 from modelweld import ModelweldWarning
-from shared import simulate
+from modelweld.demo.simulate import paper_figure
 from study import Result, Study, Task, main
 
 SIGMAS, SITES_OVER_SIGMA = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0), 20  # the authors' own values
@@ -35,7 +35,7 @@ SEEDS = {False: range(100, 110), True: range(100, 104)}  # with k-means or not; 
 
 def repeat(J: int, sigma: float, seed: int, kmeans: bool) -> Result:
     """Every contender on one draw."""
-    drawn = (simulate.paper_figure_kmeans if kmeans else simulate.paper_figure)(J, sigma, seed=seed)
+    drawn = (paper_figure_kmeans if kmeans else paper_figure)(J, sigma, seed=seed)
     present = occurring(drawn)
     result: dict[str, Any] = {"true K": len(present), "methods": {}}
     if not kmeans:

@@ -1,4 +1,4 @@
-"""Simulated sets of the studies, beside those of `modelweld.simulate`; `SETS` names them all.
+"""Simulated sets of the tests, beside those of `modelweld.simulate`; `SETS` names them all.
 
 Most have a trouble each, added to the clean Sparse(20, 12, 10, .4, 2.5, 1, 1) (see `sparse`).
 """
@@ -40,10 +40,6 @@ from modelweld.demo.simulate import (
     sparse as sparse,
 )
 from modelweld.errors import InputError
-from shared.baselines import KMEANS_STARTS
-
-FIGURE_POINTS, FIGURE_POINT_SD = 5000, 0.1
-"""What k-means sites of the paper's figure see: points about local parameters, and how near."""
 
 POINTS_PER_SITE, POINT_SD = 300, 2.5
 """Behind values with standard errors: a site's points beyond the least, and their deviation, that of the atoms."""
@@ -110,38 +106,6 @@ def meta_model(
         counts[held[-1]] += 1
     atoms = mean + spread_sd * rng.standard_normal((len(counts), D))
     return scatter(rng, atoms, held, noise_sd * np.eye(D))
-
-
-def paper_figure_kmeans(J: int = 20, sd: float = 1.0, *, seed: Seed = 0) -> Simulated:
-    """Draw `paper_figure`, of which sites send k-means centres, told their number, instead of true local parameters.
-
-    They see 5,000 points of a mixture about these, Dirichlet(1) weights and deviation 0.1; ten starts, as was usual.
-    """
-    from sklearn.cluster import KMeans
-
-    rng = np.random.default_rng(seed)
-    drawn = paper_figure(J, sd, seed=rng)
-    seen, origins, fits = [], [], []
-    for values, truth in zip(drawn.values, drawn.truth, strict=True):
-        origin = rng.choice(len(truth), FIGURE_POINTS, p=rng.dirichlet(np.ones(len(truth))))
-        seen.append(values[origin] + FIGURE_POINT_SD * rng.standard_normal((FIGURE_POINTS, drawn.atoms.shape[1])))
-        origins.append(truth[origin])
-        fit = KMeans(len(truth), n_init=KMEANS_STARTS, random_state=int(rng.integers(2**31)))
-        fits.append(fit.fit(seen[-1]))
-    assigned = [fit.labels_.astype(np.int64) for fit in fits]
-    most = [
-        np.array([np.bincount(o[a == k]).argmax() for k in range(fit.n_clusters)])
-        for o, a, fit in zip(origins, assigned, fits, strict=True)
-    ]
-    return Simulated(
-        values=[fit.cluster_centers_ for fit in fits],
-        truth=most,
-        atoms=drawn.atoms,
-        counts=[np.bincount(a).astype(float) for a in assigned],
-        points=seen,
-        origin=origins,
-        assigned=assigned,
-    )
 
 
 def correlated(D: int = 10, *, seed: Seed = 0) -> Simulated:
@@ -264,7 +228,6 @@ def _with_errors(rng: np.random.Generator, drawn: Simulated, *, least: int) -> S
 SETS: dict[str, Callable[..., Simulated]] = {
     "meta_model": partial(meta_model, 20),
     "paper_figure": partial(paper_figure, 20, 1.0),
-    "paper_figure_kmeans": partial(paper_figure_kmeans, 20, 1.0),
     "low_J8_D2": partial(low_dimensional, "J8 D2"),
     "low_J10_D3": partial(low_dimensional, "J10 D3"),
     "low_J10_D5": partial(low_dimensional, "J10 D5"),
@@ -282,4 +245,4 @@ SETS: dict[str, Callable[..., Simulated]] = {
     "poisoned_shift": partial(poisoned, "shift"),
     "all_together": all_together,
 }
-"""Name -> a function of `seed`: the sets of the studies."""
+"""Name -> a function of `seed`."""
