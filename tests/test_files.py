@@ -956,6 +956,9 @@ def fusions():
         "preset": lambda: fuse(plain, preset="paper"),
         "full": lambda: fuse(plain, modelweld.Gaussian(shape="full")),
         "mixtures": lambda: fuse(mixtures),
+        "mixtures of one dimension": lambda: fuse(
+            [mixture([[j / 9], [9.0]], [[1.0], [2.0]], [90, 50], counted=True) for j in range(3)]
+        ),
         "reduced": lambda: fuse(mixtures).density.reduce(3),
         "baseline": lambda: kmeans_matching(plain, 5),
         "pair": lambda: fuse(

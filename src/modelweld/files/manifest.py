@@ -286,7 +286,7 @@ def in_words(time: Time) -> float | str:
 
 def _leading(beside: Array) -> Array:
     """A variance or weight without the trailing axes along which it is one number."""
-    while beside.ndim and beside.strides[-1] == 0 and beside.shape[-1] > 0:
+    while beside.ndim and (beside.shape[-1] == 1 or (beside.strides[-1] == 0 and beside.shape[-1] > 0)):
         beside = beside[..., 0]
     return beside
 
