@@ -15,7 +15,7 @@ def first_wins(sites: Sequence[np.ndarray], threshold: float = THRESHOLD) -> np.
 
     The rows of the first site are all kept; a row that is joined does not change the one it joins.
 
-    >>> first_wins([np.eye(2), np.array([[1.0, 0.1], [1.0, -1.0]])]).tolist()
+    >>> first_wins([np.eye(2), np.array([[1.0, 0.1], [1.0, -2.0]])]).tolist()
     [0, 1, 0, 2]
     """
     rows = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in sites]
