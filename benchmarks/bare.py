@@ -31,7 +31,7 @@ from modelweld.demo.metrics import adjusted_rand
 from recorded import cpu_seconds, record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
-from shared.textbook import textbook
+from textbook import textbook
 
 HERE = Path(__file__).parent
 RECORD, README = HERE / "bare.json", HERE.parent / "README.md"

@@ -35,7 +35,7 @@ from modelweld.demo.metrics import adjusted_rand
 from recorded import cpu_seconds, record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
-from shared.textbook import textbook
+from textbook import textbook
 
 MODES = {
     "isotropic": {"families": Gaussian(shape="scalar"), "prior": BetaBernoulli(), "search": "plain"},

@@ -1,16 +1,18 @@
 """All claims of all studies in one table, from their records: what, where, holds or not, by how much, on how many.
 
-python experiments/claims.py            # writes experiments/README.md
+python experiments/claims.py                     # writes experiments/README.md
+python experiments/claims.py --against COMMIT    # what has changed since a commit, claim by claim
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from provenance import KEY, kept
+from provenance import KEY, git, kept
 from study import held
 
 HERE = Path(__file__).parent
@@ -41,6 +43,7 @@ PARTS = (
     Part("Movements", "mocap"),
     Part("Topics", "topics"),
     Part("Topics of documents", "planned_topics"),
+    Part("BERTopic models", "merging"),
     Part("Networks", "networks"),
     Part("Directions", "directions"),
     Part("Directions that stream", "streams"),
@@ -109,10 +112,34 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def changes(commit: str) -> Iterator[str]:
+    """Claims of which something else is found than at a commit, as a table; those that came or went are said to."""
+    yield f"| claim | at {commit} | now |\n|---|---|---|"
+    for part in PARTS:
+        file = f"experiments/{part.where}/results.json"
+        before = json.loads(git("show", f"{commit}:{file}") or "{}").get("claims", [])
+        then, now = (
+            {c["text"]: f"{held(c['holds'])}: {c['found']}".rstrip(".") for c in claims}
+            for claims in (before, kept(HERE.parent / file).get("claims", []))
+        )
+        for text in dict.fromkeys([*then, *now]):
+            if then.get(text) != now.get(text):
+                yield f"| {part.title}, {text.rstrip('.')} | {then.get(text, 'none')} | {now.get(text, 'gone')} |"
+
+
 def main() -> None:
+    """Write the page, or say what has changed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--against", metavar="COMMIT", help="print claims of which something else is found since then")
+    if against := parser.parse_args().against:
+        print("\n".join(changes(against)))
+        return
+    write()
+
+
+def write() -> None:
     """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")
-    print(page())
 
 
 if __name__ == "__main__":

@@ -30,21 +30,16 @@ NOT_INSTALLED = "not installed"
 SAID = ("seeds", "seed", "first_seed", "draws", "cases", "catalogue", "quick", "what", "data")
 """Settings that records of `study.write_record` and of the benchmarks have under names of their own."""
 
-BEFORE = "recorded before hashes of code were kept"
-RECORDED_BEFORE = "directions hostile merging mixtures networks planned_topics simulated temperatures verdicts"
+NOT_YET = "to be recorded when the code stands still"
+LEFT = (
+    *("accidents", "directions", "families", "hostile", "merging", "mixtures", "mocap", "networks", "planned_topics"),
+    *("right", "simulated", "streams", "temperatures", "time", "topics", "verdicts"),
+)
 EXEMPT = {
-    "experiments/accidents": "tests/test_accidents.py asks today's code for what is named and what is not",
-    "experiments/verdicts/odd": "tests/test_verdicts.py asks today's code for a no and a yes where the truth is known",
     "benchmarks": "seconds of one machine, measured anew where speed is claimed",
-    "experiments/mocap": "run once in an hour of two cores; to be run again when the code stands still",
-    **dict.fromkeys(
-        (f"experiments/{name}" for name in ("families", "streams", "time", "topics")),
-        "minutes each; to be run again when the code stands still",
-    ),
     "experiments/images": "needs torch, and MNIST by a path: run by hand",
     "experiments/hostile/again": "of the commit that docs/reliability.md names; it is not the last word on later code",
-    "experiments/right": "of the code before atoms that sites split alike were joined, and learning looked near first",
-    **dict.fromkeys((f"experiments/{name}" for name in RECORDED_BEFORE.split()), BEFORE),
+    **dict.fromkeys((f"experiments/{name}" for name in LEFT), NOT_YET),
 }
 """Records, or folders of them, that may be of other code than today's, and why."""
 
@@ -99,11 +94,11 @@ def without_words(path: Path) -> str:
 def outdated(path: Path) -> str:
     """What is wrong with the code that a record is of; nothing where it is that of today, or exempt."""
     name = path.relative_to(ROOT).as_posix()
-    reason = next((why for folder, why in EXEMPT.items() if name.startswith(f"{folder}/")), "")
+    reason = any(name.startswith(f"{folder}/") for folder in EXEMPT)
     code = json.loads(path.read_text(encoding="utf-8")).get(KEY, {}).get("code")
     if code is None:
         return "" if reason else f"{name} does not say which code it is of: run its study again"
-    return "" if is_of_today(code) or reason not in ("", BEFORE) else f"{name} is of other code: run its study again"
+    return "" if reason or is_of_today(code) else f"{name} is of other code: run its study again"
 
 
 def is_of_today(code: Mapping[str, Any]) -> bool:

@@ -158,9 +158,9 @@ def main(study: Study) -> None:
 
 
 def outside(name: str) -> Path | None:
-    """A file that is not shipped, where `--data` has it; tasks that need another are left out."""
-    path = Path(os.environ.get(DATA, "."), name)
-    return path if path.exists() else None
+    """A file that is not shipped, in the folder of `--data` or one inside it; tasks without theirs are left out."""
+    folder = Path(os.environ.get(DATA, "."))
+    return next((path for path in (folder / name, *sorted(folder.glob(f"*/{name}"))) if path.exists()), None)
 
 
 def versions(package: ModuleType) -> dict[str, str]:

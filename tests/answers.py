@@ -191,8 +191,8 @@ def authors():
 
 @answer
 def textbook():
-    sys.path.append(str(Path(__file__).parents[1] / "experiments"))
-    from shared.textbook import textbook
+    sys.path += [str(Path(__file__).parents[1] / name) for name in ("experiments", "benchmarks")]
+    from textbook import textbook
 
     return told(textbook([X[:20] for X in places()]))
 

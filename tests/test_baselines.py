@@ -5,7 +5,7 @@ import modelweld
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.demo.simulate import sparse
 from shared.baselines import kmeans_matching, pooled_kmeans
-from shared.textbook import textbook
+from textbook import textbook
 
 CLEAR = sparse(12, 8, 6, 0.1, 10.0, 1.0, 1.0, seed=1)
 

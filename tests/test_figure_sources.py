@@ -15,8 +15,9 @@ def study(monkeypatch):
 
 
 @pytest.fixture
-def told(study):
-    module = study("figure_sources")
+def told(monkeypatch):
+    monkeypatch.syspath_prepend(EXPERIMENTS.parent / "docs" / "tools")
+    module = __import__("figure_sources")
     return module, [table for path in module.documents() for table in module.tables(path)]
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.textbook import score_matrix, textbook
+from textbook import score_matrix, textbook
 
 GOLDEN = np.load(Path(__file__).parent / "golden" / "authors.npz")
 

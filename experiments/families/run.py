@@ -57,7 +57,7 @@ def tasks(quick: bool) -> list[Task]:
 def summary(results: Results) -> Summary:
     """A row per family, and whether it was worth having."""
     rows, less = [], {}
-    for name in SETTINGS:
+    for name in dict.fromkeys(task.split("/")[0] for task in results):
         draws = [r["methods"] for task, r in results.items() if task.startswith(f"{name}/")]
         cells = []
         for method in draws[0]:

@@ -1,6 +1,6 @@
 """How good is the mixture fused from the mixtures of several sites? Held-out log likelihood per row, at equal K.
 
-python experiments/mixtures/run.py                  # four real sets, seeds 1 to 5; about ten CPU minutes
+python experiments/mixtures/run.py                  # four real sets, seeds 1 to 5; five CPU minutes
 python experiments/mixtures/run.py --smoke          # two small sets, one seed
 """
 
@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from rivals import Mixture, em, kmeans, refitted, transport
+from rivals import Mixture, em, kmeans, refitted
 from sets import SETS, Sites
 
 from modelweld import LocalModel, fuse
@@ -67,7 +67,6 @@ def measured(name: str, seed: int, options: dict[str, int]) -> Result:
             OURS: score(parameters(fusion.parameters("density", K=K)), out),
             RUNNALLS: score(merge_components(*parts, reduce_to(*parts, K)), out),
             DRAWS: score(refitted(parts, K, seed), out),
-            "transport (CTD)": score(transport(parts, K, seed), out),
             "k-means on means": score(kmeans(parts, K, seed), out),
             "pooled EM (sees rows)": score(em(sites.rows, K, seed), out),
         }

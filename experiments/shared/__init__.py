@@ -1,1 +1,1 @@
-"""What several studies, tests and benchmarks share: simulated sets, local fits, rivals, the textbook algorithm."""
+"""What several studies, tests and benchmarks share: simulated sets, rivals, measures."""

@@ -144,7 +144,9 @@ def summary(results: Results) -> Summary:
 
 def claims(cells: dict[str, list[Result]]) -> list[Claim]:
     """At a drift of twice the noise; intervals at all drifts."""
-    draws, found = cells[MOVING], []
+    draws, found = cells.get(MOVING, []), list[Claim]()
+    if not draws:
+        return found
     n = f"{len(draws)} draws"
     for rival in (STATIC, CHAIN, SDDM):
         by = paired(*([d["methods"][m]["ari"] for d in draws] for m in (OURS, rival)))

@@ -16,7 +16,6 @@ from study import Claim, Results, Study, Summary, Table, Task, main, not_behind 
 
 import numpy as np
 from topic_models import OURS, PAPER, PRIORS, TOLD, TOPICS_PER_BOOK, on_vectors, sampled, war_topic
-from topic_pictures import draw
 
 from paired import paired
 
@@ -27,7 +26,7 @@ SAMPLED, ITERATIONS = 100, 100
 
 
 def tasks(quick: bool) -> Sequence[Task]:
-    """One for each seed and sampler; samplers and the picture have the first seed."""
+    """One for each seed and sampler; samplers and the topic of war have the first seed."""
     sizes = (20, 5) if quick else (SAMPLED, ITERATIONS)
     return [
         *(Task(f"vectors/{seed}", on_vectors, (seed,)) for seed in SEEDS[: 1 if quick else None]),
@@ -62,6 +61,7 @@ def summary(results: Results) -> Summary:
     )
     columns = ["method", "K", "NPMI", "UCI", "unseen pairs", "CPU s", "NPMI, ours less it"]
     tables = [Table("Coherence", columns, rows, note), papers_table(found[PAPER], samplers), sampler_table(samplers)]
+    tables.append(war_table(results["war"], samplers))
     claims = []
     for name in TOLD:
         for measure in ("npmi", "uci"):
@@ -107,6 +107,15 @@ def sampler_table(samplers: Results) -> Table:
     return Table("Gaussian LDA", ["sampler", *columns], rows, note)
 
 
+def war_table(war: Results, samplers: Results) -> Table:
+    """The paper's picture of a topic of war, in words."""
+    rows = [[f"local: {part['title']}", ", ".join(part["words"])] for part in war["parts"]]
+    rows += [[f"fused from {war['books']} books", ", ".join(war["fused"])]]
+    rows += [[name, ", ".join(row["war"])] for name, row in samplers.items()]
+    note = "Words nearest to a centre, of a local topic among those of its book; local topics of most words."
+    return Table("A topic of war, as in the paper's figure", ["topic", "words"], rows, note)
+
+
 STUDY = Study(
     name="topics",
     title="Gaussian topics of 40 books, fused",
@@ -114,7 +123,6 @@ STUDY = Study(
     "topics as coherent in other books as those that pooled data give, and at which cost?",
     tasks=tasks,
     summary=summary,
-    draw=draw,
 )
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ A comment above a table says which:
 Numbers of the files are rounded to the digits that the table shows. `tests/test_figure_sources.py` accepts no table
 that is unrecorded or says nothing.
 
-python experiments/figure_sources.py                 # tables without a source, and numbers that no record has
+python docs/tools/figure_sources.py                 # tables without a source, and numbers that no record has
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 COMMENT = re.compile(r"<!-- (from|cited|unrecorded|\w+(?=: python )): (.*?) -->")
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*)?\.?\d+(?![\w]|\.\d)")
 QUOTED = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)")
