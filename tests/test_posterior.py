@@ -29,10 +29,9 @@ def with_groups_of_their_own():
 def test_the_fusion_s_own_matching_has_the_fusion_s_number_of_atoms(fused):
     fusion = fused()
     matching = fusion.matching
-    board = fusion._fit.board()
-    assert number_of_atoms(board, matching, matching.stacked_labels) == (fusion.K, fusion.shared)
+    assert number_of_atoms(matching, matching.stacked_labels) == (fusion.K, fusion.shared)
     names = np.random.default_rng(0).permutation(len(matching.counts))  # names of atoms mean nothing
-    assert number_of_atoms(board, matching, names[matching.stacked_labels]) == (fusion.K, fusion.shared)
+    assert number_of_atoms(matching, names[matching.stacked_labels]) == (fusion.K, fusion.shared)
 
 
 @pytest.mark.parametrize("fused", [with_outliers, with_groups_of_their_own])
@@ -46,7 +45,6 @@ def test_where_the_matching_is_clear_draws_say_what_the_fusion_says(fused):
 
 def test_a_draw_without_an_atom_has_one_less():
     fusion = with_outliers()
-    board = fusion._fit.board()
     labels = fusion.matching.stacked_labels.copy()
     labels[labels == 1] = 0
-    assert number_of_atoms(board, fusion.matching, labels)[0] == fusion.K - 1
+    assert number_of_atoms(fusion.matching, labels)[0] == fusion.K - 1

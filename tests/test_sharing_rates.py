@@ -86,13 +86,6 @@ def test_it_prints_and_shows_itself():
         modelweld.fuse(sites()).posterior.sharing(level=1.5)
 
 
-def test_many_trials_are_halved_to_the_same_chances(monkeypatch):
-    p = np.random.default_rng(2).random(300)
-    one_by_one = chances(p)
-    monkeypatch.setattr("modelweld.results.posterior.sharing_rates.MOST_IN_TURN", 7)
-    assert np.allclose(chances(p), one_by_one, rtol=0, atol=1e-14)
-
-
 @pytest.mark.parametrize("draws", [True, False])
 def test_the_page_says_in_how_many_sites_groups_are(draws):
     rng = np.random.default_rng(3)

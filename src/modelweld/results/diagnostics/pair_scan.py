@@ -57,13 +57,6 @@ class Scan(NamedTuple):
     sites: Array
 
 
-class _Counts(NamedTuple):
-    """Pairs (draws, R) of all sites, and (draws, J, R) of each turned site with the others unturned."""
-
-    all: Array
-    of_site: Array
-
-
 def scan_pairs(
     places: Places, reach: Sequence[Array | None], offsets: Index, draws: int, seed: int, *, aligned: bool = False
 ) -> Scan:
@@ -100,29 +93,24 @@ def scan_pairs(
     used = slice(int((np.mean(pilot, axis=0) <= CHANCE_NEIGHBOURS * len(places.points)).sum()))
     given = align(places.points)
     found = count(given, given, used)
-    counts = [(found.sum(0) / 2, found)]
+    counts = [np.vstack([found.sum(0) / 2, found])]  # all pairs, then those of each turned site with others unturned
 
-    def draw(number: int) -> _Counts:
+    def ask(number: int) -> Array:
         for _ in track(range(number - len(counts) + 1), "turning sites", number):
             turned = align(_turn(places, reach, offsets, rng))
-            counts.append((count(turned, turned, used).sum(0) / 2, count(turned, given, used)))
-        return _Counts(np.array([c[0] for c in counts]), np.array([c[1] for c in counts]))
+            counts.append(np.vstack([count(turned, turned, used).sum(0) / 2, count(turned, given, used)]))
+        T = _statistic(np.array(counts))
+        return np.asarray((T[0] * (1 - 1e-12) <= T).mean(0))
 
-    p_values = _p_values(draw(min(FIRST_DRAWS, draws)))
+    p_values = ask(min(FIRST_DRAWS, draws))
     asked = p_values[:1] if aligned else p_values
     if draws > FIRST_DRAWS and (asked <= UNDECIDED).any():
-        p_values = np.where(p_values <= UNDECIDED, _p_values(draw(draws)), p_values)
+        p_values = np.where(p_values <= UNDECIDED, ask(draws), p_values)
     return Scan(float(p_values[0]), np.where((np.diff(offsets) > 0) & (not aligned), p_values[1:], np.nan))
 
 
-def _p_values(counts: _Counts) -> Array:
-    """Of all sites, then of each."""
-    T = np.concatenate([_statistic(counts.all)[:, None], _statistic(counts.of_site)], axis=1)
-    return np.asarray((T[0] * (1 - 1e-12) <= T).mean(0))
-
-
 def _statistic(n: Array) -> Array:
-    """T of every draw, from counts (draws, ..., R)."""
+    """T of every draw, of all sites and of each, from counts (draws, 1 + J, R)."""
     expected = n.mean(0) + PSEUDO_PAIRS
     more = n > expected
     terms = n * np.log(np.where(more, n, 1.0) / expected) - n + expected

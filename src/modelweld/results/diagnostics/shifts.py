@@ -100,15 +100,10 @@ def _weight(stack: Stack, noise: Array | float, inflation: float) -> Array:
 
 def _typical_inverse(stack: Stack, noise: Array, inflation: float) -> Array:
     """Median over seen values of 1 / weight, per dimension; one where nothing is seen."""
-    typical = np.ones(len(noise))
-    for d in range(0 if stack.plain else len(noise)):
-        variance, weight = (None if x is None else x[:, d : d + 1] for x in (stack.variance, stack.weight))
-        column = _weight(
-            Stack(stack.values[:, d : d + 1], stack.offsets, variance, weight), noise[d], inflation
-        ).ravel()
-        seen = column[column > 0]
-        typical[d] = 1 / float(np.median(seen)) if len(seen) else 1.0
-    return typical
+    if stack.plain:
+        return np.ones(len(noise))
+    columns = _weight(stack, noise, inflation).T
+    return np.array([1 / np.median(w[w > 0]) if (w > 0).any() else 1.0 for w in columns])
 
 
 def _average_offset(off: Array, inverse: Array, deviation: Array, site: Index, J: int) -> tuple[Array, Array]:

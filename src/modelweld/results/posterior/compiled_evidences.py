@@ -36,7 +36,7 @@ from modelweld.families.rates import Proportions, Rates
 from modelweld.families.real_values import Gaussian
 from modelweld.families.wishart.scatter import InverseWishart, Moments, Scatter
 
-RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, WISHART = range(7)
+RATES, DIRICHLET, NORMAL_GAMMA, GAUSSIAN, DIRECTIONS, WISHART = range(6)
 
 FIRST_CELL = 7
 """Where the hyperparameters of directions say which cell of `Evidence.tilts` is their first."""
@@ -102,10 +102,12 @@ def _rows_of_wishart(family: InverseWishart, rows: Array) -> Array:
 
 COMPILED: dict[type[Family], _Compiled] = {
     Rates: _Compiled(RATES, lambda of, k: _side_by_side((k - 1) // 2, *of.prior)),
-    Proportions: _Compiled(PROPORTIONS, lambda of, k: _side_by_side((k - 1) // 2, of.successes, of.failures)),
+    Proportions: _Compiled(
+        DIRICHLET, lambda of, k: np.append(k // 2, _side_by_side(k // 2, of.successes, of.failures))
+    ),
     NormalGamma: _Compiled(NORMAL_GAMMA, lambda of, k: _side_by_side(k // 5, *of.belief)),
     Gaussian: _Compiled(GAUSSIAN, _of_gaussian),
-    Counts: _Compiled(COUNTS, lambda of, k: _side_by_side(k - 2, of.base)),
+    Counts: _Compiled(DIRICHLET, lambda of, k: np.append(1.0, of.base + np.zeros(k - 2))),
     Directions: _Compiled(DIRECTIONS, _of_directions),
     Scatter: _Compiled(WISHART, _of_wishart, _rows_of_wishart),
     Moments: _Compiled(WISHART, _of_wishart, _rows_of_wishart),
@@ -168,12 +170,10 @@ def log_evidences(of, rows, found):
                 found[r] += _gaussian(theta, own[r])
             elif kind == RATES:
                 found[r] += _rates(theta, own[r])
-            elif kind == PROPORTIONS:
-                found[r] += _proportions(theta, own[r])
+            elif kind == DIRICHLET:
+                found[r] += _dirichlet(theta, own[r])
             elif kind == NORMAL_GAMMA:
                 found[r] += _normal_gamma(theta, own[r])
-            elif kind == COUNTS:
-                found[r] += _counts(theta, own[r])
             elif kind == DIRECTIONS:
                 found[r] += _directions(theta, own[r], of.tilts)
             else:
@@ -191,12 +191,16 @@ def _rates(theta, row):
 
 
 @exact
-def _proportions(theta, row):
-    D = len(theta) // 2
-    total = row[2 * D]
+def _dirichlet(theta, row):
+    """Of so many compositions side by side, each of every so manieth column: of words, or of successes and failures."""
+    D, total = int(theta[0]), row[len(row) - 1]
     for d in range(D):
-        a, b, s, f = theta[d], theta[D + d], row[d], row[D + d]
-        total += lgamma(a + s) - lgamma(a) + lgamma(b + f) - lgamma(b) - lgamma(a + b + s + f) + lgamma(a + b)
+        A, n = 0.0, 0.0
+        for c in range(d, len(theta) - 1, D):
+            A, n = A + theta[1 + c], n + row[c]
+            if row[c] > 0:
+                total += lgamma(theta[1 + c] + row[c]) - lgamma(theta[1 + c])
+        total += lgamma(A) - lgamma(A + n)
     return total
 
 
@@ -228,17 +232,6 @@ def _gaussian(theta, row):
             total -= np.log(product)
             product = 1.0
     return 0.5 * (total - np.log(product))
-
-
-@exact
-def _counts(theta, row):
-    D, A = len(theta), 0.0
-    total = row[D + 1]
-    for d in range(D):
-        A += theta[d]
-        if row[d] > 0:
-            total += lgamma(theta[d] + row[d]) - lgamma(theta[d])
-    return total + lgamma(A) - lgamma(A + row[D])
 
 
 @exact

@@ -266,28 +266,16 @@ def split_or_merge(given, state, i, members, seen, sides):
     log_ratio = R[with_i] + R[with_j] - R[n + 2] + at_one + at_two - then[0] - log_proposal
     if not accepts(state.random, log_ratio if split else -log_ratio):
         return split, False
-    a, b = state.labels[i], state.labels[j]
+    to = state.labels[i]
     if split:
-        b = 0
-        while state.sizes[b] > 0:
-            b += 1
-        state.labels[j] = b
-        for m in range(n):
-            if sides[m]:
-                state.labels[members[m]] = b
-        copy(state.sums[a], room[0])
-        copy(state.sums[b], room[1])
-        state.evidence[a], state.evidence[b] = at_one, at_two
-        state.counts[a], state.counts[b] = with_i, with_j
-    else:
-        state.labels[j] = a
-        for m in range(n):
-            state.labels[members[m]] = a
-        copy(state.sums[a], room[2])
-        state.sums[b] = 0.0
-        state.evidence[a], state.evidence[b] = then[0], 0.0
-        state.counts[a], state.counts[b] = n + 2, 0
-    state.sizes[a], state.sizes[b] = state.counts[a], state.counts[b]
+        to = 0
+        while state.sizes[to] > 0:
+            to += 1
+    state.labels[j] = to
+    for m in range(n):
+        if sides[m]:
+            state.labels[members[m]] = to
+    refresh(given, state)
     return split, True
 
 

@@ -18,9 +18,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from modelweld.core.board import Board
 from modelweld.core.matching import Matching
-from modelweld.core.values import Array, Index
+from modelweld.core.values import Array, Index, group_of_values
 from modelweld.errors import InputError, ModelweldWarning
 from modelweld.fit.search.moves import LARGEST_TABLE
 from modelweld.inputs.notebook import html_table
@@ -36,16 +35,13 @@ MOVES = ("split", "merge", "value")
 SPLIT, MERGE, VALUE = range(len(MOVES))
 
 
-def number_of_atoms(board: Board, matching: Matching, labels: Index) -> tuple[int, int]:
-    """How many atoms a draw has by the rules of `Matching.K`, without outliers, and how many are shared.
-
-    `labels` and the board have their values in the order in which they were given.
-    """
-    board = board.at(labels)
-    J, repeats = len(board.sizes), np.isin(board.group, list(matching.duplicates or ()))
-    fitted = ~repeats if matching.kept is None else matching.kept & ~repeats
-    held = np.bincount(np.unique(board.labels[fitted] * J + board.group[fitted]) // J, minlength=len(board.counts))
-    return int((held > 0).sum()), int((held > 1).sum())
+def number_of_atoms(matching: Matching, labels: Index) -> tuple[int, int]:
+    """How many atoms a draw (N,) has by the rules of `Matching.K`, without outliers, and how many are shared."""
+    group, J = group_of_values(matching.offsets), len(matching.offsets)
+    fitted = ~np.isin(group, list(matching.duplicates or ()))
+    fitted &= True if matching.kept is None else matching.kept
+    sites = np.unique(np.unique(labels[fitted] * J + group[fitted]) // J, return_counts=True)[1]
+    return len(sites), int((sites > 1).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +107,11 @@ class Posterior:
             raise InputError("shared groups are counted in what fusion.posterior.sample() or draws() returns.")
         return _interval(self.shared, level, self.fitted and self.fitted[1])
 
-    def as_given(self, order: Index, board: Board, matching: Matching, fusion: Fusion | None = None) -> Posterior:
+    def as_given(self, order: Index, matching: Matching, fusion: Fusion | None = None) -> Posterior:
         """Draws whose value i is value ``order[i]`` as it was given, with K counted as the fusion's is."""
         labels = np.empty_like(self.labels)
         labels[..., order] = self.labels
-        numbers = np.array([[number_of_atoms(board, matching, draw) for draw in chain] for chain in labels])
+        numbers = np.array([[number_of_atoms(matching, draw) for draw in chain] for chain in labels])
         fitted = matching.K, matching.shared
         return replace(self, labels=labels, K=numbers[..., 0], shared=numbers[..., 1], fusion=fusion, fitted=fitted)
 
@@ -129,10 +125,7 @@ class Posterior:
                 f"a table of co-assignments has at most {LARGEST_TABLE:,} entries; there are {N} values. Ask "
                 "together(pairs) for those that matter."
             )
-        together = np.zeros((N, N))
-        for labels in draws:
-            together += labels[:, None] == labels
-        return together / len(draws)
+        return sum((labels[:, None] == labels for labels in draws), np.zeros((N, N))) / len(draws)
 
     def together(self, pairs: ArrayLike) -> Array:
         """Probability (P,) that the two local parameters of each of `pairs` (P, 2) belong to one atom."""

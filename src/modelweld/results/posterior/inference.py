@@ -249,7 +249,7 @@ class Inference:
             kept = None if matching.kept is None else np.bincount(cell, matching.kept[order]) > 0
             posterior = sample(board, draws, chains, seed, warm_up, lambda part: moves_of(part, fixed), kept)
             posterior = replace(posterior, labels=posterior.labels[..., cell])
-        return posterior.as_given(order, fit.board(name), matching, self._fusion)
+        return posterior.as_given(order, matching, self._fusion)
 
     def atom_intervals(self, level: float = 0.9, set_name: str | None = None) -> intervals.AtomIntervals:
         """Where the atoms are, with intervals that do not take the matching or the noise for granted.

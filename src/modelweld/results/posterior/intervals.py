@@ -147,13 +147,6 @@ def _draw_partners(draw: Board, fitted: Index, rng: np.random.Generator, estimat
     return np.where((partner == NO_PARTNER)[:, None], np.nan, np.concatenate(found, axis=1))
 
 
-def gaussian_atoms(draw: Board) -> tuple[Array, Array]:
-    """Posterior mean and variance (A, D) of the atoms of one array of Gaussian values."""
-    family, sums = _gaussian(draw), draw.sums[0]
-    _, noise, spread = family.hyperparameters
-    return family.estimate(sums), spread / (1 + spread / noise * parts(sums)[1])
-
-
 def true_values(draw: Board, rows: slice) -> tuple[Array, Array]:
     """Mean and variance of the true local values of these rows: their atom by all *others*, and what was sent."""
     family, stack, at = _gaussian(draw), draw.stacks[0].blind(), draw.labels[rows]
@@ -211,8 +204,9 @@ def new_site(board: Board, posterior: Posterior, fitted: Index, level: float) ->
         at = partners(fitted, draw.labels, rng)
         held += np.where(at == NO_PARTNER, 0.0, joins[at])
         unknown += np.exp(steps[0]) + np.delete(joins, at[at != NO_PARTNER]).sum()
-        (mean, variance), noise = gaussian_atoms(draw), _gaussian(draw).hyperparameters.noise
-        sent = mean + np.sqrt(variance + noise) * rng.standard_normal(mean.shape)
+        family = _gaussian(draw)
+        atoms = draw_atoms(family, draw.sums[0], rng)
+        sent = atoms + np.sqrt(family.hyperparameters.noise) * rng.standard_normal(atoms.shape)
         draws.append(np.where((at == NO_PARTNER)[:, None], np.nan, sent[at]))
     n = posterior.K.size
     return NewSite(**vars(Intervals.of(np.stack(draws), level)), probability=held / n, unknown=float(unknown / n))

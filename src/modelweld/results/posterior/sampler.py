@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from modelweld.core.algorithm1 import NEW
 from modelweld.core.board import Board
-from modelweld.core.family import Family, align_sign, gather, log_predictive, log_prior, sum_by_atom
+from modelweld.core.family import Family, gather, log_predictive, log_prior, sum_by_atom, unite
 from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, blocks, offsets_of
 from modelweld.errors import InputError
@@ -267,37 +267,26 @@ class Chain(Tally):
 
     def split_or_merge(self, i: int, j: int, members: Index) -> None:
         """Propose one atom for i, j and all `members` if they are at two, two atoms if they are at one."""
-        split = self.labels[i] == self.labels[j]
-        order = self.rng.permutation(members[(members != i) & (members != j)])
-        sums = [rows[[i, j]] for rows in self.rows]
-        one = np.zeros(len(members), dtype=np.int64)
-        whole = [gather(f, rows[members], one, 1)[1] for f, rows in zip(self.families, self.rows, strict=True)]
-        counts = np.array([1, 1])
-        side = np.zeros(len(order), dtype=np.int64)
-        log_proposal = 0.0
-        for position, value in enumerate(order.tolist()):
-            scores = self.increments[counts].copy()
-            for family, rows, s in zip(self.families, self.rows, sums, strict=True):
-                scores += log_predictive(family, rows[value : value + 1], s)[0]
-            pick = draw_log(scores, self.rng) if split else int(self.labels[value] == self.labels[j])
+        split, at_second = self.labels[i] == self.labels[j], self.labels == self.labels[j]
+        each = {value: np.array([value]) for value in members.tolist()}
+        for one in each.values():
+            self.take(one)
+        both, log_proposal = self.open(np.array([NEW, NEW])), 0.0
+        self.put(np.array([i, j]), both)
+        for value in self.rng.permutation(members[(members != i) & (members != j)]).tolist():
+            scores = self.increments[self.counts[both]] + self.log_predictive(each[value], both)[0]
+            pick = draw_log(scores, self.rng) if split else int(at_second[value])
             log_proposal += float(scores[pick] - np.logaddexp(*scores))
-            for family, rows, s in zip(self.families, self.rows, sums, strict=True):
-                s[pick] += align_sign(family, rows[value : value + 1], s[pick : pick + 1])[0]
-            counts[pick] += 1
-            side[position] = pick
-        rise = float(self.R[counts].sum() - self.R[len(members)]) + self.evidence(sums) - self.evidence(whole)
-        log_ratio = rise - log_proposal
-        move = SPLIT if split else MERGE
-        self.tried[move] += 1
-        if np.log(self.rng.random()) >= (log_ratio if split else -log_ratio):
-            return
-        self.done[move] += 1
-        moving = np.array([j, *order[side == 1]]) if split else members[self.labels[members] == self.labels[j]]
-        to = self.open(np.array([NEW])) if split else self.labels[[i]]
-        for value in moving:
-            self.take(np.array([value]))
-        for value in moving:
-            self.put(np.array([value]), to)
+            self.put(each[value], both[[pick]])
+        united = [unite(f, sums, int(both[0]), both[[1]]) for f, sums in zip(self.families, self.sums, strict=True)]
+        rise = self.evidence([sums[both] for sums in self.sums]) - self.evidence(united)
+        log_ratio = rise + float(self.R[self.counts[both]].sum() - self.R[len(members)]) - log_proposal
+        accepted = np.log(self.rng.random()) < (log_ratio if split else -log_ratio)
+        self.tried[SPLIT if split else MERGE] += 1
+        self.done[SPLIT if split else MERGE] += accepted
+        for value in members[self.labels[members] == both[1]].tolist() if split != accepted else ():
+            self.take(each[value])
+            self.put(each[value], both[[0]])
 
 
 def draw_log(log_weights: Array, rng: np.random.Generator) -> int:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
 from modelweld.core.values import Array, Index, group_of_values
 from modelweld.errors import load_extra
@@ -17,9 +16,6 @@ from modelweld.results.posterior.draws import Posterior
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-MOST_IN_TURN = 1000
-"""Trials that are taken one after the other, which takes the square of their number; more are halved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +138,6 @@ def chances(probabilities: Array) -> Array:
     >>> chances(np.array([0.5, 0.5])).tolist()
     [0.25, 0.5, 0.25]
     """
-    if len(probabilities) > MOST_IN_TURN:
-        middle = len(probabilities) // 2
-        halves = chances(probabilities[:middle]), chances(probabilities[middle:])
-        return np.asarray(np.maximum(scipy.signal.fftconvolve(*halves), 0.0))
     found = np.ones(1)
     for p in probabilities:
         found = np.convolve(found, [1.0 - p, p])
