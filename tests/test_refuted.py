@@ -66,6 +66,20 @@ def test_atoms_lie_no_farther_off_than_medians(how, attack):
     assert attack != "weights" or any("too far from their atoms" in reason for reason in fusion.matching.reasons)
 
 
+@pytest.mark.parametrize("engine", ["auto", "numpy", "compiled"])
+def test_arrays_are_weighed_like_models_by_any_engine(engine):
+    _, _, values = drawn(0, "extremes")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        arrays, models = (
+            modelweld.fuse(sent(how, values, "extremes")[0], search=modelweld.Search(engine=engine))
+            for how in ("arrays", "diagonal")
+        )
+    assert arrays.matching.reasons == models.matching.reasons
+    assert arrays.objective == pytest.approx(models.objective, rel=1e-9)
+    assert np.concatenate(arrays.labels).tolist() == np.concatenate(models.labels).tolist()
+
+
 @pytest.mark.parametrize("how", ["arrays", "mixtures", "diagonal", "full"])
 def test_nothing_is_said_of_honest_sites_nor_done(how):
     _, _, values = drawn(1, "none")

@@ -37,7 +37,7 @@ def match_arrays(job: Job) -> Job:
     if totals is not None:
         job = without_effects(job, name_swapped(totals, None, job.names))
     if job.plan.outliers and lie_unevenly(stack, matching):
-        weighed = match_models(replace(job, sites=as_models(stack, job.names), rng=job.rng.spawn(1)[0]))
+        weighed = match_models(replace(job, sites=as_models(stack, job.names), matchings={"atom": matching}))
         if any(model.weight for model in weighed.sites):
             return weighed
     looked = job.plan.looks_for_effects

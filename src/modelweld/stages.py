@@ -96,8 +96,12 @@ def without_effects(job: Job, swapped: Sequence[str]) -> Job:
 
 
 def match_models(job: Job) -> Job:
-    """Sets matched with the families that suit the kind; again where sites differ by offsets or scales, corrected."""
-    kind, matched = job.kind, weigh_models(match_sets(choose(job)), sites=False)
+    """Sets matched with the families that suit the kind; again where sites differ by offsets or scales, corrected.
+
+    Plain arrays come as models, and bring their matching.
+    """
+    kind, chosen = job.kind, choose(job)
+    matched = weigh_models(chosen if job.matchings else match_sets(chosen), sites=False)
 
     def family_of(sites: Sequence[LocalModel]) -> Family:
         chosen = choose(replace(job, sites=sites))

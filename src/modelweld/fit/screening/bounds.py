@@ -43,14 +43,14 @@ def weigh_again(job: Job, stack: Stack, match_sets: Callable[[Job], Job], *, sit
     Without `sites` only single entries lose theirs: what sites differ by may explain the rest.
     """
     [(set_name, first)], sent = job.matchings.items(), stack.seen if stack.weight is None else stack.weight
-    matching, [key] = first, list(first.families)
+    matching, [key], plan = first, list(first.families), replace(job.plan, engine="auto")  # the compiled has no weights
     for _ in range(MOST_ROUNDS):
         weight = refuted_weights(stack, matching, sites=sites)
         if weight is None or find_misfit(matching.families[key], replace(stack, weight=weight)) is not None:
             break
         stack, own = replace(stack, weight=weight), np.split(weight, stack.offsets[1:-1])
         models = [derive(m, weight={**m.weight, key: w}) for m, w in zip(job.sites, own, strict=True)]
-        job = match_sets(replace(job, sites=models))
+        job = match_sets(replace(job, sites=models, plan=plan))
         matching = job.matchings[set_name]
     if matching is first or stack.weight is None:
         return job
