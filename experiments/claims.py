@@ -32,12 +32,9 @@ class Part(NamedTuple):
 
 PARTS = (
     Part("The bare call on estimated models", "right", n="5 seeds"),
-    Part(
-        "Was it worth merging",
-        "verdicts/odd",
-        ("other clean sites that", "odd sites that", "odd, a quarter"),
-        "20 sets a cell",
-    ),
+    Part("Was it worth merging", "verdicts/merging"),
+    Part("How many, how sure", "verdicts/worlds"),
+    Part("Verdicts about real data", "verdicts/real"),
     Part("Simulated atoms", "simulated"),
     Part("Temperatures", "temperatures"),
     Part("Movements", "mocap"),
