@@ -86,12 +86,6 @@ def below(random, n):
 
 
 @exact
-def accepts(random, log_ratio):
-    """The rule of Metropolis and Hastings."""
-    return log_ratio >= 0 or np.log(1.0 - uniform(random)) < log_ratio
-
-
-@exact
 def draw_log(random, scores):
     """An index, with probability in proportion to the exponential of its score."""
     top, n = scores[0], len(scores)
@@ -264,7 +258,7 @@ def split_or_merge(given, state, i, members, seen, sides):
         room[2, c] = room[0, c] + room[1, c]
     log_evidences(given.evidence, room[2:], then[:1])
     log_ratio = R[with_i] + R[with_j] - R[n + 2] + at_one + at_two - then[0] - log_proposal
-    if not accepts(state.random, log_ratio if split else -log_ratio):
+    if np.log(1.0 - uniform(state.random)) >= (log_ratio if split else -log_ratio):
         return split, False
     to = state.labels[i]
     if split:

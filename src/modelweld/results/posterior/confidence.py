@@ -86,10 +86,8 @@ def shares_at(posterior: Posterior, fitted: Index, rows: Index) -> Array:
     draws = posterior.labels.reshape(-1, posterior.labels.shape[-1])
     rng = np.random.default_rng(0)  # as for `shares_right`
     for draw in draws:
-        at = partners(fitted, draw, rng)
-        fitted_atom = {int(name): k for k, name in enumerate(at) if name != NO_PARTNER}
-        for row, value in enumerate(rows):
-            table[row, fitted_atom.get(int(draw[value]), K)] += 1
+        there = draw[rows, None] == partners(fitted, draw, rng)
+        table += np.column_stack([there, ~there.any(1)])
     return table / len(draws)
 
 

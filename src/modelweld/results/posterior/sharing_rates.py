@@ -94,10 +94,7 @@ def draw_sharing(posterior: Posterior, fitted: Index, offsets: Index, level: flo
         names, at = np.unique(draw, return_inverse=True)
         holders = np.bincount(np.unique(at.ravel() * J + group) // max(J, 1), minlength=len(names))
         partner = partners(fitted, draw, rng)
-        there = partner != NO_PARTNER
-        number = np.zeros(K, dtype=np.int64)
-        number[there] = holders[np.searchsorted(names, partner[there])]
-        numbers.append(number)
+        numbers.append(np.where(partner == NO_PARTNER, 0, holders[np.searchsorted(names, partner)]))
     found = np.array(numbers).reshape(-1, K)
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
     ends = np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
