@@ -158,7 +158,10 @@ class Board(Tally):
         old, vacated = held.atoms, self.counts[held.atoms] == 0
         fragments_apart = self.fragments is not None and len(np.unique(old[vacated])) < vacated.sum()
         same = np.array_equal(atoms, np.where(vacated, NEW, old)) and not fragments_apart
-        if same or self.objective_gain(group, atoms) - self.objective_gain(group, old) <= SMALLEST_RISE:
+        whole = self.fragments is not None or self.prior.surcharge(len(old)).any()  # else what stays gains nothing
+        moved = np.flatnonzero(whole | (atoms != np.where(vacated, NEW, old)))
+        gains = [0.0, 0.0] if same else [self.objective_gain(group.start + moved, x[moved]) for x in (atoms, old)]
+        if gains[0] - gains[1] <= SMALLEST_RISE:
             return None
         # a value that was alone, or the first fragment that was, and is new again keeps its own slot: that is no change
         if self.fragments is not None:
@@ -190,8 +193,8 @@ class Board(Tally):
         prior = self.increments[self.counts[atoms]] - self.increments[0] - self.singletons[group, None]
         return self.log_predictive(group, atoms, onto=prior)
 
-    def objective_gain(self, group: slice, atoms: Index) -> float:
-        """What the objective gains when a group that is in no atom is put into these."""
+    def objective_gain(self, group: Index, atoms: Index) -> float:
+        """What the objective gains when values that are in no atom, all of one group, are put into these."""
         new = atoms == NEW
         places = np.where(new, len(self.counts) + np.cumsum(new), atoms)
         places, where = np.unique(places, return_inverse=True)
@@ -205,9 +208,8 @@ class Board(Tally):
         for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
             before = np.zeros((len(places), rows.shape[1]))
             before[held > 0] = sums[places[held > 0]]
-            after = before.copy() if pooled is None else before + pooled
-            if pooled is None:
-                np.add.at(after, where, align_sign(family, rows[group], before[where]))
+            added = sum_by_atom(align_sign(family, rows[group], before[where]), where) if pooled is None else pooled
+            after = before + added
             value += float((family.log_evidence(after) - family.log_evidence(before)).sum())
         return value if self.fragments is None else value + self.fragments.log_prob(fragments)
 
@@ -247,9 +249,9 @@ class Board(Tally):
 
     def release(self, groups: Index) -> None:
         """Take these groups out of the matching."""
-        for j in groups:
-            self.labels[self.values_of(j)] = NEW
-        self.recount()
+        for group in map(self.values_of, groups):
+            self.take(group)
+            self.labels[group] = NEW
 
     def state(self) -> State:
         """Labels, families, prior and fragments."""

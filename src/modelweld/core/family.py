@@ -399,10 +399,6 @@ def with_fields(family: Some, **fields: object) -> Some:
     return result
 
 
-FEW_NUMBERS = 20_000
-"""Numbers up to which adding runs of sorted rows is quicker than making a sparse matrix."""
-
-
 def sum_by_atom(rows: Array, labels: Index, K: int | None = None) -> Array:
     """Rows (N, k) added up by atom: (K, k); rows whose label is negative belong to none.
 
@@ -412,14 +408,9 @@ def sum_by_atom(rows: Array, labels: Index, K: int | None = None) -> Array:
     [[0.0], [5.0], [0.0]]
     """
     K = int(labels.max(initial=-1)) + 1 if K is None else K
-    placed = np.flatnonzero(labels >= 0)
-    if rows.size <= FEW_NUMBERS and len(placed):
-        order = placed[np.argsort(labels[placed], kind="stable")]
-        first = np.flatnonzero(np.diff(labels[order], prepend=-1))
-        sums = np.zeros((K, rows.shape[1]))
-        sums[labels[order[first]]] = np.add.reduceat(rows[order], first, axis=0)
-        return sums
-    members = scipy.sparse.csr_array((np.ones(len(placed)), (labels[placed], placed)), shape=(K, len(labels)))
+    placed = labels >= 0
+    ends = np.concatenate([[0], np.cumsum(placed)])
+    members = scipy.sparse.csc_array((np.ones(ends[-1]), labels[placed], ends), shape=(K, len(labels)))
     return np.asarray(members @ rows)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -130,6 +130,7 @@ class Problem:
     totals: tuple[Array, Array]
     known: bool = False
     unlike: tuple[int, ...] = ()
+    proposed: dict[bytes, Index] = field(default_factory=dict)
 
     @cached_property
     def deviation(self) -> Array:
@@ -151,12 +152,15 @@ class Problem:
         return with_fields(scaled, mean=look.origin, noise=noise, spread=(1 - share) * total)
 
     def propose(self, effects: SiteEffects) -> Index:
-        """Labels that a fit of corrected values finds."""
+        """Labels that a fit of corrected values finds: looked for once for the same effects."""
+        key = effects.coefficients.tobytes()
+        if key in self.proposed:
+            return self.proposed[key]
         stack, rng = effects.correct(self.stack), np.random.default_rng(0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelweldWarning)  # of values that may not be the right ones
             board, _, order = run([stack], [self.asked], self.prior, self.plan, rng)
-        labels = np.empty(len(order), dtype=np.int64)
+        labels = self.proposed[key] = np.empty(len(order), dtype=np.int64)
         labels[order] = board.labels
         return labels
 

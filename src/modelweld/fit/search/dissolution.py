@@ -10,7 +10,7 @@ import numpy as np
 from modelweld.core.algorithm1 import CLEAR, SMALLEST_RISE, Run, alternate, is_same_partition
 from modelweld.core.board import Board
 from modelweld.core.match import MOST_SWEEPS
-from modelweld.core.values import Index
+from modelweld.core.values import Flags, Index
 from modelweld.fit.engines.sweep_engines import Movable
 
 PATIENCE = 12
@@ -32,16 +32,14 @@ def dissolve(
     """
     history, changes = list(progress.history), list(progress.changes)
     converged, in_vain, rises = progress.converged, 0, 0
-    while rises < MOST_SWEEPS:
-        atoms = smallest_first(board)
-        if in_vain >= min(patience, len(atoms)):
-            break
+    first = smallest_first(board)
+    while rises < MOST_SWEEPS and in_vain < min(patience, len(first)):
         before = board.state()
 
         def is_back(home: Index = before.labels) -> bool:
             return is_same_partition(board.labels, home)
 
-        board.release(board.holders(int(atoms[in_vain])))
+        board.release(board.holders(int(board.labels_by_content()[first[in_vain]])))
         board.place_new()
         in_vain += 1
         if is_back():
@@ -54,31 +52,33 @@ def dissolve(
                 attempt = alternate(board, J, rng, max_sweeps)
                 changes += attempt.changes
                 history.append(attempt.history[-1])
-                converged, in_vain, rises = attempt.converged, 0, rises + 1
+                converged, in_vain, rises, first = attempt.converged, 0, rises + 1, smallest_first(board)
                 continue
         board.restore(before)
     return Run(history, changes, converged, cut_short=progress.cut_short or rises == MOST_SWEEPS)
 
 
-def is_clear(board: Movable) -> bool:
-    """Whether every value is where it is by `CLEAR` nats, given the other groups: what is freed then comes home."""
-    groups = range(len(board.sizes))
-    return all(_leads(board, board.values_of(j)) for j in groups) if isinstance(board, Board) else board.margin >= CLEAR
+def contested(board: Movable) -> Flags:
+    """Atoms (K,) of which some value may be elsewhere: what is freed of others comes home."""
+    if not isinstance(board, Board):
+        return np.full(len(board.counts), board.margin < CLEAR)
+    leads = [_leads(board, board.values_of(j)) for j in range(len(board.sizes))]
+    return np.bincount(board.labels[~np.concatenate(leads)], minlength=len(board.counts)) > 0
 
 
-def _leads(board: Board, group: slice) -> bool:
-    """Whether the best place of each value of a group is better than its second best by so much."""
+def _leads(board: Board, group: slice) -> Flags:
+    """Whether the best place of each value of a group is better than its second best by `CLEAR` nats."""
     held = board.remember(group)
     board.take(group)
     scores = board.scores(group, np.flatnonzero(board.counts))
     board.put_back(held)
     best = np.sort(np.hstack([scores, np.zeros((len(scores), 1))]), axis=1)
-    return bool((np.diff(best)[:, -1:] >= CLEAR).all())
+    return np.asarray((np.diff(best)[:, -1:] >= CLEAR).all(1))
 
 
 def smallest_first(board: Movable) -> Index:
-    """Atoms that several groups hold, by their number; among equals by the first of their values by content."""
+    """The first value, by content, of each contested atom that several groups hold, by their number."""
     atoms, first = np.unique(board.labels_by_content(), return_index=True)
     counts = board.counts[atoms]
     order = np.lexsort((first, counts))
-    return np.asarray(atoms[order][counts[order] > 1])
+    return np.asarray(first[order][(counts > 1)[order] & contested(board)[atoms[order]]])

@@ -38,7 +38,7 @@ from modelweld.families.math import fragments
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.engines.sparse_board import SparseBoard, join_sparsely
 from modelweld.fit.engines.sweep_engines import Movable
-from modelweld.fit.search.dissolution import dissolve, is_clear
+from modelweld.fit.search.dissolution import dissolve
 from modelweld.fit.search.partings import split
 from modelweld.progress import report_progress
 
@@ -78,7 +78,7 @@ def search_from(
     board, progress = best_run(boards, J, rng, effort.max_sweeps, give_up=effort.moves)
     if effort.moves and board.margin < CLEAR:
         progress = merge_and_split(board, J, rng, progress, effort.max_sweeps)
-        if effort.patience and not is_clear(board):
+        if effort.patience:
             progress = dissolve(board, J, rng, progress, effort.max_sweeps, effort.patience)
     return board, progress
 
