@@ -107,6 +107,8 @@ class OversizedBoard:
     Until they do it is `behind`.
     """
 
+    margin = 0.0
+
     def __init__(self, surplus, behind):
         self.surplus, self.behind, self.labels = surplus, behind, np.arange(40) // 2
         self.swept, self.runs, self.asked = False, 0, []
