@@ -18,7 +18,7 @@ tails and correlations; so these are taken out first, by maps too smooth to pull
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -35,9 +35,9 @@ from modelweld.progress import track
 RADII = np.geomspace(0.001, 0.6, 24)
 """In units of the typical distance of two values, from copies up to where everything is near."""
 
-CHANCE_NEIGHBOURS, PILOT_DRAWS = 3.0, 3
-"""Pairs by chance, per value, up to which a radius counts, as some draws beforehand tell: where more lie within it, it
-tells of the shape of all values rather than of what is shared (at 20 x 20 skewed values without a limit: .07 yes)."""
+CHANCE_NEIGHBOURS = 3.0
+"""Pairs by chance, per value, up to which a radius counts: where more lie within it, it tells of the shape of all
+values rather than of what is shared (at 20 x 20 skewed values without a limit: .07 yes)."""
 
 FIRST_DRAWS, UNDECIDED = 39, 0.25
 """After so many draws a p-value above this is final (Besag and Clifford): a small one needs more draws, a large one
@@ -57,17 +57,13 @@ class Scan(NamedTuple):
     sites: Array
 
 
-def scan_pairs(
-    places: Places, reach: Sequence[Array | None], offsets: Index, draws: int, seed: int, *, aligned: bool = False
-) -> Scan:
+def scan_pairs(spreads: Sequence[Spread], offsets: Index, draws: int, seed: int, *, aligned: bool = False) -> Scan:
     """Count close pairs in the data and in random draws.
 
     Parameters
     ----------
-    places : Places
-        The values, sites one after the other.
-    reach : sequence of arrays (q, k) or None
-        Directions each site's values can lie in, given what it has seen of them; None: all.
+    spreads : sequence of Spread
+        The values, sites one after the other; several times where ties are spread. Pairs are counted in all of them.
     offsets : array (J + 1,)
         Where sites begin.
     draws : int
@@ -78,28 +74,13 @@ def scan_pairs(
         Whether sites differ by offsets: each is then turned about its own mean, in all directions, and all are aligned
         in every draw. One site by itself is not judged: it would have to be aligned with the others as they are.
     """
-    rng, own, count, pilot = np.random.default_rng(seed), group_of_values(offsets), _counter(places, offsets), []
-    if aligned:
-        draws, reach = min(draws, MOST_ALIGNED), [None] * len(reach)
-        places = places._replace(points=places.points - site_means(Stack(places.points, offsets))[own])
-
-    def align(points: Array) -> Array:
-        away = vote(Stack(points, offsets), np.ones(points.shape[1]))[own] if aligned else 0.0
-        return np.asarray(points - away)
-
-    for _ in range(PILOT_DRAWS):
-        turned = align(_turn(places, reach, offsets, rng))
-        pilot.append(count(turned, turned, slice(None)).sum(0) / 2)
-    used = slice(int((np.mean(pilot, axis=0) <= CHANCE_NEIGHBOURS * len(places.points)).sum()))
-    given = align(places.points)
-    found = count(given, given, used)
-    counts = [np.vstack([found.sum(0) / 2, found])]  # all pairs, then those of each turned site with others unturned
+    each = [_turned(*spread, offsets, np.random.default_rng(seed), aligned) for spread in spreads]
+    draws, counts = min(draws, MOST_ALIGNED) if aligned else draws, list[Array]()
 
     def ask(number: int) -> Array:
-        for _ in track(range(number - len(counts) + 1), "turning sites", number):
-            turned = align(_turn(places, reach, offsets, rng))
-            counts.append(np.vstack([count(turned, turned, used).sum(0) / 2, count(turned, given, used)]))
-        T = _statistic(np.array(counts))
+        for _ in track(range(number + 1 - len(counts)), "turning sites", number):
+            counts.append(np.mean([next(turned) for turned in each], axis=0))
+        T = _statistic(np.array(counts), CHANCE_NEIGHBOURS * int(offsets[-1]))
         return np.asarray((T[0] * (1 - 1e-12) <= T).mean(0))
 
     p_values = ask(min(FIRST_DRAWS, draws))
@@ -109,10 +90,31 @@ def scan_pairs(
     return Scan(float(p_values[0]), np.where((np.diff(offsets) > 0) & (not aligned), p_values[1:], np.nan))
 
 
-def _statistic(n: Array) -> Array:
-    """T of every draw, of all sites and of each, from counts (draws, 1 + J, R)."""
+def _turned(
+    places: Places, reach: Sequence[Array | None], offsets: Index, rng: np.random.Generator, aligned: bool
+) -> Iterator[Array]:
+    """Pairs (1 + J, R) of all sites and of each, of the data, then of draw after draw: those of each turned site are
+    with the others unturned.
+    """
+    own, count = group_of_values(offsets), _counter(places, offsets)
+    if aligned:
+        reach = [None] * len(reach)
+        places = places._replace(points=places.points - site_means(Stack(places.points, offsets))[own])
+
+    def align(points: Array) -> Array:
+        away = vote(Stack(points, offsets), np.ones(points.shape[1]))[own] if aligned else 0.0
+        return np.asarray(points - away)
+
+    given = turned = align(places.points)
+    while True:
+        yield np.vstack([count(turned, turned).sum(0) / 2, count(turned, given)])
+        turned = align(_turn(places, reach, offsets, rng))
+
+
+def _statistic(n: Array, most: float) -> Array:
+    """T of every draw, of all sites and of each, from counts (draws, 1 + J, R); at most so many pairs by chance."""
     expected = n.mean(0) + PSEUDO_PAIRS
-    more = n > expected
+    more = (n > expected) & (expected[0] <= most)
     terms = n * np.log(np.where(more, n, 1.0) / expected) - n + expected
     return np.asarray(np.where(more, terms, 0.0).sum(-1))
 
@@ -141,16 +143,12 @@ def _rotations(rng: np.random.Generator, number: int, D: int) -> Array:
     return np.asarray(q * np.where(np.einsum("jdd->jd", r) < 0, -1.0, 1.0)[:, None, :])
 
 
-def _counter(places: Places, offsets: Index) -> Callable[[Array, Array, slice], NDArray[np.int64]]:
+def _counter(places: Places, offsets: Index) -> Callable[[Array, Array], NDArray[np.int64]]:
     """A function of points and others: pairs of different sites within every radius, by the first one's site."""
     group, J, N = group_of_values(offsets), len(offsets) - 1, int(offsets[-1])
-    squares = np.square(RADII) * (1 / 6 if places.on_circle else 2.0 * np.square(places.back).sum())
+    edges, R = np.square(RADII) * (1 / 6 if places.on_circle else 2.0 * np.square(places.back).sum()), len(RADII)
 
-    def count(points: Array, others: Array, used: slice) -> NDArray[np.int64]:
-        edges = squares[used]
-        R = len(edges)
-        if R == 0:
-            return np.zeros((J, 0), dtype=np.int64)
+    def count(points: Array, others: Array) -> NDArray[np.int64]:
         squared = _square_distances(places, points, others).ravel()
         near = np.flatnonzero(squared <= edges[-1])
         rows, columns = np.divmod(near, N)
@@ -182,10 +180,11 @@ a shared value is a lump that should survive: power .81, .85, .88 at 1, 1.5, 2, 
 SAME = 1e-12
 """Share of a feature's largest value within which two are the same: corrections of site effects leave rounding."""
 
-TIE_WIDTH = 0.85
-"""Share of a step over which tied values are spread. Of sites rounded to a third of their deviation, unrelated ones got
-a yes in .04 with a whole step, .06 with this and .10 with .7; a quarter that is shared was seen in .74, .84 and .89 (80
-sets). Normal spreads see less: .20 where uniform ones have .67, and .43 instead of .63 with 60 % zeros (30 sets)."""
+SPREADS, HEAP_WIDTH = 5, 0.85
+"""Times that rounded values are spread over their step, and the share of its width over which a heap is, once. Spread
+once, chance hides much: a quarter of values rounded to a third of their deviation was seen in .62, spread five times in
+.95 (60 and 40 sets; where nothing is shared in .02 to .07, over four ways to round). Heaps spread five times got a yes
+in .13 where 30 % are zeros and nothing is shared; over their whole width 60 % zeros are seen in .58 instead of .64."""
 
 STEPS_TO_MEDIAN, LEAST_STEP = 10, 0.1
 """Of the iteration towards spatial median and shape, and the least by which one shrinks a variance."""
@@ -212,6 +211,10 @@ class Places(NamedTuple):
     def on_circle(self) -> bool:
         """Whether there is but one feature."""
         return self.points.ndim == 1
+
+
+Spread = tuple[Places, Sequence[Array | None]]
+"""Values, and the directions (q, k) in which each site's can lie, given what it has seen of them; None: all."""
 
 
 def embed(stacks: Sequence[Stack], families: Sequence[Family]) -> Array | None:
@@ -245,23 +248,27 @@ def place(values: Array) -> Places | None:
     return Places(*_whiten(shares), used)
 
 
-def untie(values: Array) -> Array:
+def untie(values: Array) -> list[Array]:
     """Values (N, D) that repeat in a feature, though rows differ, spread over what rounding or a bound made one.
 
-    That is a step, or, around a value which many have, the distance to half as many others. Whole rows that repeat are
-    no ties: they may be shared.
+    That is a step, or, around a value which many have, the distance to half as many others. At random, `SPREADS` times;
+    what is wider than a step is so but once, as heaps do not look the same from all sides, and many spreads would show
+    it; all is once, as it is, where nothing is tied. Whole rows that repeat are no ties: they may be shared.
 
     Examples
     --------
     >>> x = np.array([[0.0, 1.3], [0.0, 2.2], [0.0, 5.0], [1.0, 2.5], [2.0, 4.1], [2.0, 4.1]])
-    >>> found = untie(x)
+    >>> found, *others = untie(x)
     >>> bool((np.abs(found - x)[:, 0] <= 0.5).all()), len(np.unique(found[:, 0])), bool((found == x)[:, 1].all())
     (True, 6, True)
+    >>> len(others), len(untie(x[:, 1:]))
+    (4, 1)
     """
     peak = np.nanmax(np.abs(values), axis=0, initial=0.0)
     unit = np.where(peak > 0, peak, 1.0) * SAME
     steps = np.rint(values / unit)
-    rng, rows, result = np.random.default_rng(0), np.unique(steps, axis=0), values.copy()
+    rng, rows = np.random.default_rng(0), np.unique(steps, axis=0)
+    reach, heaps = np.zeros(values.shape), np.zeros(values.shape, dtype=bool)
     for d, own in enumerate(rows.T):
         own = own[np.isfinite(own)]
         levels, counts = np.unique(own, return_counts=True)
@@ -273,9 +280,10 @@ def untie(values: Array) -> Array:
             nearest = (min(counts[i], len(gaps)) + 1) // 2 - 1
             width[i] = np.partition(gaps, nearest)[nearest]
         seen = np.isfinite(values[:, d])
-        width = width[np.searchsorted(levels, steps[seen, d])]
-        result[seen, d] += unit[d] * width * rng.uniform(-TIE_WIDTH / 2, TIE_WIDTH / 2, len(width))
-    return result
+        own_width = width[np.searchsorted(levels, steps[seen, d])]
+        reach[seen, d], heaps[seen, d] = unit[d] * own_width / 2, np.rint(own_width / width.min()) > 1
+    once, number = HEAP_WIDTH * rng.uniform(-1, 1, reach.shape), SPREADS if reach.any() else 1
+    return [values + reach * np.where(heaps, once, rng.uniform(-1, 1, reach.shape)) for _ in range(number)]
 
 
 def _standard(x: Array) -> Array:

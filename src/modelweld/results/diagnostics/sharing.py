@@ -62,25 +62,26 @@ def judge_sharing(fit: FitResult, name: str, draws: int, seed: int) -> Sharing:
     values = embed([stack.take(order[rows], stack.offsets) for stack in stacks], families)
     assert values is not None
     seen = np.isfinite(values)
-    places = place(_untie_as_sent(values, None if matching.effects is None else matching.effects.of(group[rows])))
-    if places is None:
+    untied = _untie_as_sent(values, None if matching.effects is None else matching.effects.of(group[rows]))
+    spreads = [(p, reach_of_sites(p, seen, offsets)) for x in untied if (p := place(x)) is not None]
+    if not spreads:
         return Sharing(np.nan, unknown, "all values coincide")
     aligned = matching.effects is not None
-    if aligned and places.on_circle:
+    if aligned and spreads[0][0].on_circle:
         return Sharing(np.nan, unknown, "sites differ by offsets, and one feature does not tell these from sharing")
-    found = scan_pairs(places, reach_of_sites(places, seen, offsets), offsets, draws, seed, aligned=aligned)
+    found = scan_pairs(spreads, offsets, draws, seed, aligned=aligned)
     unknown[sites] = found.sites
     few = len(rows) < max(FEWEST_VALUES, FEWEST_OF_SITE * len(sites))
     why_not = f"{len(rows)} values of {len(sites)} sites are too few to tell sharing from chance" if few else ""
     return Sharing(found.p_value, unknown, why_not, aligned)
 
 
-def _untie_as_sent(values: Array, effects: SiteEffects | None) -> Array:
+def _untie_as_sent(values: Array, effects: SiteEffects | None) -> list[Array]:
     """Values without ties; those that were corrected have them as they were before, by effects of each value."""
     if effects is None:
         return untie(values)
     scale = np.exp(effects.log_scale)
-    return untie(scale * (values + effects.offset)) / scale - effects.offset
+    return [untied / scale - effects.offset for untied in untie(scale * (values + effects.offset))]
 
 
 def _has_place(stacks: Sequence[Stack], families: Sequence[Family]) -> NDArray[np.bool_]:
