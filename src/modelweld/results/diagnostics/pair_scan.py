@@ -267,7 +267,7 @@ def untie(values: Array) -> list[Array]:
     peak = np.nanmax(np.abs(values), axis=0, initial=0.0)
     unit = np.where(peak > 0, peak, 1.0) * SAME
     steps = np.rint(values / unit)
-    rng, rows = np.random.default_rng(0), np.unique(steps, axis=0)
+    rng, rows, number = np.random.default_rng(0), np.unique(steps, axis=0), 1
     reach, heaps = np.zeros(values.shape), np.zeros(values.shape, dtype=bool)
     for d, own in enumerate(rows.T):
         own = own[np.isfinite(own)]
@@ -280,9 +280,10 @@ def untie(values: Array) -> list[Array]:
             nearest = (min(counts[i], len(gaps)) + 1) // 2 - 1
             width[i] = np.partition(gaps, nearest)[nearest]
         seen = np.isfinite(values[:, d])
-        own_width = width[np.searchsorted(levels, steps[seen, d])]
-        reach[seen, d], heaps[seen, d] = unit[d] * own_width / 2, np.rint(own_width / width.min()) > 1
-    once, number = HEAP_WIDTH * rng.uniform(-1, 1, reach.shape), SPREADS if reach.any() else 1
+        at, wide = np.searchsorted(levels, steps[seen, d]), np.rint(width / width.min()) > 1
+        reach[seen, d], heaps[seen, d] = unit[d] * width[at] / 2, wide[at]
+        number = max(number, SPREADS * bool((~wide & (counts > 1)).any()))
+    once = HEAP_WIDTH * rng.uniform(-1, 1, reach.shape)
     return [values + reach * np.where(heaps, once, rng.uniform(-1, 1, reach.shape)) for _ in range(number)]
 
 
