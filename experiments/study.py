@@ -17,6 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: tasks run side by
 
 import argparse
 import json
+import re
 import shutil
 import sys
 import time
@@ -298,8 +299,11 @@ def write_record(
 
 
 def markdown(record: Mapping[str, Any]) -> str:
-    """Tables and claims for people who read text."""
+    """Figures, tables and claims for people who read text."""
     parts = [f"# {record['title']}"] + ["Quick version: too few repeats to judge by."] * bool(record.get("quick"))
+    for figure in record.get("figures", ()):
+        short = re.split("[.:]", figure["caption"])[0]
+        parts += [f"![{short}]({FIGURE_FOLDER}/{figure['file']})", f"*{figure['caption'].strip()}*"]
     for table in record["tables"]:
         lines = [table["columns"], ["---"] * len(table["columns"]), *([cell(c) for c in row] for row in table["rows"])]
         parts += [f"## {table['title']}", "\n".join(f"| {' | '.join(line)} |" for line in lines), table["note"]]
