@@ -125,7 +125,7 @@ def test_strangers_get_a_no(run, tmp_path):
     _, said, _ = run("verdict", "fusion.safetensors")
     first, *_, second = said.strip().split("\n")
     assert first.startswith("No: values of different sites lie no closer together than chance explains")
-    assert "how sure these numbers are is not said where nothing speaks for sharing" in said
+    assert "the uncertainty of these numbers is not stated without evidence of sharing" in said
     assert second == "With fewer than four sites there is no majority that could say who is off: sites are not judged."
 
 

@@ -150,7 +150,7 @@ def test_a_model_without_sets_has_nothing_to_match():
 
 def test_riding_everything_is_refused():
     model = LocalModel({"v": np.eye(2)}, AXES, auxiliary=["v"])
-    with pytest.raises(InputError, match="must not all ride"):
+    with pytest.raises(InputError, match="must not be auxiliary"):
         fuse([model, model])
 
 

@@ -55,11 +55,11 @@ def test_names_do_not_matter(pair, first, second):
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_labels_must_name_the_same_values(measure):
-    with pytest.raises(ValueError, match=r"lengths per site are \[3\] and \[2\]"):
+    with pytest.raises(ValueError, match=r"lengths \[3\] and \[2\] per site"):
         measure([0, 1, 2], [0, 1])
-    with pytest.raises(ValueError, match="lengths per site"):
+    with pytest.raises(ValueError, match="per site"):
         measure([[0, 1], [0]], [[0], [0, 1]])
-    with pytest.raises(ValueError, match="at least one value"):
+    with pytest.raises(ValueError, match="at least one"):
         measure([], [])
 
 

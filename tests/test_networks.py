@@ -98,7 +98,7 @@ def test_without_counts_sites_that_have_a_class_share_it_alike(rng):
 def test_without_counts_it_is_said_what_is_lost_and_what_to_send(rng):
     sites = [some_network(rng, [3, 4, 2], ["a", "b"]) for _ in range(2)]
     for how in HOWS:
-        with pytest.warns(ModelweldWarning, match=r"how many rows of each class.*same say.*read\(net, y=y\)"):
+        with pytest.warns(ModelweldWarning, match=r"how many rows of each class.*same weight.*read\(net, y=y\)"):
             fuse(sites, **APART).parameters(how)
 
 
@@ -234,8 +234,8 @@ REFUSED = {
     "site 1: its class '0' is 0 elsewhere": lambda: fuse_networks(
         (NARROW, [0, 1], {"counts": 5}), (NARROW, ["0", "1"], {"counts": 5}), **APART
     ).parameters(),
-    r"each of 2 classes; found shape \(3,\)": lambda: read(some_classifier(ROWS[:, 0] > 0), class_counts=[1, 2, 3]),
-    r"each of 2 classes; found shape \(\)": lambda: read(some_classifier(ROWS[:, 0] > 0), n=30),
+    r"each of 2 outputs; found shape \(3,\)": lambda: read(some_classifier(ROWS[:, 0] > 0), class_counts=[1, 2, 3]),
+    r"each of 2 outputs; found shape \(\)": lambda: read(some_classifier(ROWS[:, 0] > 0), n=30),
     "with classes cannot be written as MLPRegressor": lambda: write(
         read(some_classifier(ROWS[:, 0] > 0), class_counts=[10, 20]), like=MLPRegressor
     ),
@@ -290,7 +290,7 @@ def test_counts_and_classes_of_a_sequential():
     assert read(model, y=[1, 1, 0]).arrays["counts"].tolist() == [1.0, 2.0]
     assert read(model, classes=["no", "yes"]).coordinates["class"] == ("no", "yes")
     assert "class" not in read(model, n=7).coordinates
-    with pytest.raises(InputError, match="classes must be one for each of 2 outputs; found 3"):
+    with pytest.raises(InputError, match="classes must be one for each of 2 outputs; found shape"):
         read(model, classes=[0, 1, 2])
 
 

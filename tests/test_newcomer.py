@@ -153,7 +153,7 @@ def test_what_may_be_other_words_for_the_same_is_refused():
         fuse([read(site(j), lacks=["ward"]) for j in range(2)])
     with pytest.raises(InputError, match="the site has 'age'"):
         read(site(0), lacks=["age"])
-    with pytest.raises(InputError, match=r"have none: say features=\[\.\.\.\]"):
+    with pytest.raises(InputError, match=r"have no names.*features=\[\.\.\.\]"):
         read(LocalModel({"v": [[1.0]]}, {"v": ("atom", None)}), lacks=["age"])
 
 
@@ -216,7 +216,7 @@ def test_codes_need_names():
         fuse([categories(4, False), categories(5, False)])
     with pytest.raises(InputError, match=r"site 1 names its codes and site 0 has 4 without names.*features=\[\.\.\.\]"):
         fuse([categories(4, False), categories(4, True, 1)])
-    with pytest.warns(NamesWarning, match="code 3 of one is taken for code 3 of the others") as said:
+    with pytest.warns(NamesWarning, match="code 3 of one site is taken for code 3 of the others") as said:
         fuse([categories(4, False), categories(4, False, 1)])
     assert len(said) == 1
     assert fuse([categories(4, True), categories(5, True, 1)]).parameters().arrays["symbols"].shape[1] == 5

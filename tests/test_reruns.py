@@ -36,7 +36,7 @@ FORMS = {
     "models and rows": lambda runs, X: (runs, X),
     "models alone": lambda runs, X: (runs, None),
     "labels and rows": lambda runs, X: ([run.labels_ for run in runs], X),
-    "labels alone": lambda runs, X: ([run.labels_ for run in runs], None),
+    "labels do not say": lambda runs, X: ([run.labels_ for run in runs], None),
     "words": lambda runs, X: ([[f"c{k}" for k in run.labels_] for run in runs], X),
 }
 

@@ -228,7 +228,7 @@ def test_families_whose_sums_do_not_say_enough_are_refused():
     with pytest.raises(InputError, match="not axial"):
         fuse_shards(group_sites(sites), Directions(axial=True))
     matrices = [np.stack([np.eye(2).ravel() * (1 + i) for i in range(2)]) for _ in range(40)]
-    with pytest.raises(InputError, match="rows stay as they are"):
+    with pytest.raises(InputError, match="rows depend on no hyperparameter"):
         fuse_shards(group_sites(matrices), Scatter())
     timed = [LocalModel({"v": v}, {"v": ("atom", None)}, time=float(j)) for j, v in enumerate(honest())]
     with pytest.raises(InputError, match="times"):

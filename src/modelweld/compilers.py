@@ -71,8 +71,8 @@ def temporary_folder() -> str:
             raise PermissionError(folder)
     except OSError:
         warn_user(
-            "no directory can be written to, so compiled code cannot be kept and every process compiles, for half "
-            "a minute. Set NUMBA_CACHE_DIR to a directory that can be written to, or use engine='numpy'."
+            "no directory can be written to, so that every process compiles, for half a minute. Set NUMBA_CACHE_DIR to "
+            "a directory that can be written to, or use engine='numpy'."
         )
         return ""
     return str(folder)

@@ -119,7 +119,7 @@ def shorten(text: str) -> str:
 def warn_user(message: str | Warning, category: type[Warning] = ModelweldWarning) -> None:
     """Warn, and name the line outside this package from which it was called, however deep inside we are."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 
@@ -185,10 +185,6 @@ def announce(reasons: Iterable[str], most: int | None = None) -> None:
         more = len(sentences[most:]) if most else 0
         for sentence in [*sentences[:most], *([f"{more} more such findings: see `reasons`."] if more else [])]:
             warn_user(sentence, category)
-
-
-def _is_ours(module: str) -> bool:
-    return module == PACKAGE or module.startswith(f"{PACKAGE}.")
 
 
 Name = TypeVar("Name", bound=Hashable)

@@ -25,8 +25,8 @@ from modelweld.results.posterior.conditional import log_density
 LARGEST_SEED = np.iinfo(np.int32).max
 
 NO_GROUPS = (
-    "groups= was not given, so every row is taken for a site of its own. Say the site of each row; in searches and "
-    "cross-validation scikit-learn hands it on with sklearn.set_config(enable_metadata_routing=True) alone."
+    "groups= was not given, so every row is taken for a site of its own. In searches and cross-validation scikit-learn "
+    "forwards groups only with sklearn.set_config(enable_metadata_routing=True)."
 )
 """What is said then: a search that splits by groups without handing them on looks as if it had."""
 
@@ -205,9 +205,8 @@ def _times_by_site(times: ArrayLike, order: Index, offsets: Index) -> list[Any]:
         raise ValueError(f"times must say when, for each of the {len(order)} rows; found shape {given.shape}.")
     found = [np.unique(given[order[a:b]]) for a, b in pairwise(offsets.tolist())]
     if any(len(own) != 1 for own in found):
-        raise ValueError(
-            f"times: all rows of a site have the same; one site has {next(x for x in found if len(x) > 1)}."
-        )
+        several = next(own for own in found if len(own) > 1)
+        raise ValueError(f"times: all rows of a site have the same; one site has {several}.")
     return [own[0] if given.dtype.kind in "fiM" else str(own[0]) for own in found]
 
 

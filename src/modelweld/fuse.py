@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from modelweld.array_stage import match_arrays
 from modelweld.core.match import Auto, Effort
 from modelweld.core.prior import Prior
 from modelweld.errors import InputError, announce, first_repeated
@@ -20,12 +19,11 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import is_plain, set_times, take_names
 from modelweld.inputs.sets import Families
-from modelweld.libraries.reading import is_known, read
-from modelweld.libraries.refusals import is_state, remedy
+from modelweld.libraries.reading import is_known, is_state, read, remedy
 from modelweld.progress import Progress, progress_to
 from modelweld.request import Preset, Request, Screens, Search
 from modelweld.results.fit_result import FitResult, Recipe
-from modelweld.stages import MODEL_STAGES, Job
+from modelweld.stages import MODEL_STAGES, Job, match_arrays
 from modelweld.threads import blas_threads, processors, useful_threads
 
 
@@ -166,9 +164,8 @@ def check_several(models: object) -> None:
     if isinstance(models, Mapping) and is_state(models):
         raise InputError(remedy(models))
     if one or table or hasattr(models, "named_parameters"):
-        raise InputError(
-            f"give one model per site, in a list or a dict by names of sites; found one {type(models).__name__}."
-        )
+        found = type(models).__name__
+        raise InputError(f"give one model per site, in a list or a dict by names of sites; found one {found}.")
 
 
 def check_files(paths: Sequence[str | os.PathLike[str]]) -> None:
@@ -208,10 +205,7 @@ def site_names(given: Sequence[object]) -> list[str]:
     for j, model in enumerate(given):
         name = model.site if isinstance(model, LocalModel) else ""
         if isinstance(model, LocalModel) and name and not _is_same(first.setdefault(name, model), model):
-            raise InputError(
-                f"site {name!r} comes more than once, with different values: each site sends one model. Remove or "
-                "rename one of them."
-            )
+            raise InputError(f"site {name!r} comes more than once, with different values: remove or rename one.")
         number[name] += 1
         names.append(f"{name} ({number[name]})" if name and number[name] > 1 else name or str(j))
     return names

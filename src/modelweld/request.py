@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, Literal
+
+import numpy as np
 
 from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.match import MOST_SWEEPS, Auto, Effort, EngineName, Plan
@@ -13,7 +15,6 @@ from modelweld.errors import InputError, check_choice
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.presets import PRESET
 from modelweld.inputs.sets import Families
-from modelweld.inputs.settings import spell_setting
 
 Preset = Literal["paper", "authors"]
 Screens = Collection[Literal["duplicates", "outliers"]] | Auto
@@ -93,7 +94,10 @@ class Request:
         """Families and plan. A preset is Algorithm 1 as printed: it may cycle."""
         families, prior, preset, search = self.families, self.prior, self.preset is not None, self.effort
         if self.preset is not None:
-            families, prior = preset_of(self.preset, families, prior)
+            if families is not None or prior != "auto":
+                raise InputError("a preset sets families and prior; give either the preset or those.")
+            check_choice("preset", self.preset, tuple(PRESETS))
+            families, prior = PRESETS[self.preset]
         if self.screens != "auto" and (isinstance(self.screens, str) or set(self.screens) - {"duplicates", "outliers"}):
             raise InputError(f"screens is 'auto' or some of 'duplicates', 'outliers'; found {self.screens!r}.")
         outliers: bool | Auto = "auto" if self.screens == "auto" else "outliers" in self.screens
@@ -113,10 +117,48 @@ class Request:
         return families, plan
 
 
-def preset_of(name: str, families: object, prior: object) -> tuple[Gaussian, BetaBernoulli]:
-    """Family and prior of a preset, which must not be given besides."""
-    if families is not None or prior != "auto":
-        raise InputError("a preset sets families and prior; give either the preset or those.")
-    if name not in PRESETS:
-        check_choice("preset", name, tuple(PRESETS))
-    return PRESETS[name]
+def spell_setting(asked: Any) -> Any:
+    """A setting as JSON has it; families and priors as one would write them, arrays as their shapes.
+
+    Examples
+    --------
+    >>> from modelweld import BetaBernoulli, Gaussian
+    >>> spell_setting({"means": Gaussian(shape="full"), "prior": BetaBernoulli(gamma0=2.0), "seed": 0})
+    {'means': "Gaussian(shape='full')", 'prior': 'BetaBernoulli(gamma0=2.0)', 'seed': 0}
+    """
+    asked = asked.item() if isinstance(asked, np.generic) else asked
+    if asked is None or isinstance(asked, (bool, int, str)):
+        return asked
+    if isinstance(asked, (list, tuple, set, frozenset)):
+        return sorted(map(str, asked))
+    if isinstance(asked, Mapping):
+        return {
+            key if isinstance(key, str) else " and ".join(key): spell_setting(value) for key, value in asked.items()
+        }
+    if is_dataclass(asked):
+        changed = ", ".join(f"{name}={_short(value)}" for name, value in _not_default(asked).items())
+        return f"{type(asked).__name__}({changed})"
+    return _short(asked)
+
+
+def _not_default(thing: Any) -> dict[str, Any]:
+    """Fields that are not what they are by default."""
+    found = {}
+    for field in fields(thing):
+        if not field.init:
+            continue
+        value = getattr(thing, field.name)
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if value is not default and not np.all(np.asarray(value == default)):  # checks make arrays of numbers
+            found[field.name] = value
+    return found
+
+
+def _short(value: Any) -> str:
+    """A value as one would write it in code; if it has no such form, its name, or its type."""
+    if isinstance(value, np.ndarray) and value.size > 1:
+        return f"array of {' x '.join(map(str, value.shape))}"
+    plain = value.ravel().tolist()[0] if isinstance(value, np.ndarray) and value.size else value
+    if plain is None or isinstance(plain, (bool, int, float, str, tuple, list)):
+        return repr(plain)
+    return str(getattr(plain, "__name__", f"a {type(plain).__name__}"))

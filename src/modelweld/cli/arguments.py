@@ -46,9 +46,7 @@ def parse_units(text: str) -> dict[str, str] | None:
     pairs = [part.partition("=") for part in text.split(",")] if text else []
     wrong = next((name for name, sign, unit in pairs if not (sign and name.strip() and unit.strip())), None)
     if wrong is not None:
-        raise InputError(
-            f"--units are given as feature=unit, separated by commas: age=years,weight=kg; found {wrong!r}."
-        )
+        raise InputError(f"--units are feature=unit, separated by commas: age=years,weight=kg; found {wrong!r}.")
     return {name.strip(): unit.strip() for name, _, unit in pairs} or None
 
 
@@ -114,9 +112,7 @@ class InNames(dict[str, Time]):
     def __missing__(self, name: str) -> Time:
         dates, numbers = re.findall(DATE, name), re.findall(NUMBER, name)
         if not dates and not numbers:
-            raise InputError(
-                f"site {name!r}: there is no date and no number in its name; give a table, --times times.csv."
-            )
+            raise InputError(f"site {name!r}: its name has no date and no number; give a table, --times times.csv.")
         return as_time(dates[-1] if dates else float(numbers[-1]), f"site {name!r}")
 
     def __contains__(self, name: object) -> bool:
@@ -126,14 +122,11 @@ class InNames(dict[str, Time]):
 def read_times(path: Path) -> dict[str, Time]:
     """A table with the columns site and time."""
     if not path.exists():
-        raise InputError(
-            f"--times is {IN_NAMES!r}, or a table with the columns site and time; there is no {str(path)!r}."
-        )
+        raise InputError(f"--times is {IN_NAMES!r}, or a table with the columns site and time; no file {str(path)!r}.")
     with naming(path), open_csv(path) as (header, lines):
         rows = [dict(zip(header, line, strict=False)) for line in lines if line]
     if not rows or not {"site", "time"} <= set(rows[0]):
-        raise InputError(
-            f"{str(path)!r}: it must have the columns site and time; found {list(rows[0]) if rows else []}."
-        )
+        found = list(rows[0]) if rows else []
+        raise InputError(f"{str(path)!r}: it must have the columns site and time; found {found}.")
     times = {row["site"]: parse_time(row["time"], f"site {row['site']!r}") for row in rows}
     return {site: time for site, time in times.items() if time is not None}

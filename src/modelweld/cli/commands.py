@@ -142,8 +142,7 @@ def reproduce(
     program = at / "experiments" / "reproduce.py"
     if not program.exists():
         raise modelweld.InputError(
-            f"there is no {program}: the studies' data come with a clone or the source archive, not with the package; "
-            "name its folder: modelweld reproduce --at FOLDER."
+            f"there is no {program}: name the folder of a clone or source archive, modelweld reproduce --at FOLDER."
         )
     raise typer.Exit(subprocess.call([sys.executable, str(program), study, *["--quick"] * quick]))
 
@@ -178,18 +177,7 @@ app = typer.Typer(
     epilog="At a site: export. At the centre: validate, fuse, verdict, report. To use it: model, apply. Later: add, "
     "remove, compare.",
 )
-for command in (
-    site.export,
-    site.inspect,
-    site.validate,
-    *central.COMMANDS,
-    model,
-    apply,
-    simulate,
-    demo,
-    reproduce,
-    adapters,
-):
+for command in (*site.COMMANDS, *central.COMMANDS, model, apply, simulate, demo, reproduce, adapters):
     app.command()(command)
 app.command("predict", help="The same as apply.")(apply)
 

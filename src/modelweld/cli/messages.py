@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import typer
 
-from modelweld.errors import InputError, ModelweldWarning
+from modelweld.errors import InputError, ModelweldWarning, printable
 from modelweld.progress import COMPILING, progress_to
 
 FAMILIES = "Gaussian, Factors, Directions, Counts, Proportions, Rates, Moments, NormalGamma, Scatter"
@@ -83,7 +83,7 @@ class Compiling:
 
 def say(text: str) -> None:
     """Print something that is not a result."""
-    typer.echo(printable(spell_options(text)), err=True)
+    typer.echo(_legible(text), err=True)
 
 
 def result(text: str, content: object = None, as_json: bool = False) -> None:
@@ -91,12 +91,12 @@ def result(text: str, content: object = None, as_json: bool = False) -> None:
     if as_json:
         typer.echo(json.dumps(content, indent=2, allow_nan=False, default=_plain))
     elif text:
-        typer.echo(printable(spell_options(text)))
+        typer.echo(_legible(text))
 
 
-def printable(text: str) -> str:
-    """Text without control characters."""
-    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+def _legible(text: str) -> str:
+    """Text with the command line's options, and without control characters."""
+    return "\n".join(map(printable, spell_options(text).split("\n")))
 
 
 @contextmanager

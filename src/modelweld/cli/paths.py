@@ -61,8 +61,7 @@ def _own_output(path: Path) -> str:
 
 def sites_of(paths: Sequence[Path], *, centres: bool = False) -> list[LocalModel]:
     """The sites' models in these files."""
-    files = track(paths, "reading files", len(paths))
-    return [model for path in files for model in read_sites(path, centres=centres)]
+    return [m for path in track(paths, "reading files", len(paths)) for m in read_sites(path, centres=centres)]
 
 
 def read_files(paths: Sequence[Path], *, centres: bool = False) -> tuple[dict[str, list[LocalModel]], dict[str, str]]:
@@ -95,10 +94,7 @@ def read_fusion(path: Path) -> Fusion:
     """The fusion in a file."""
     found = read_any_fusion(path)
     if isinstance(found, SlimFusion):
-        raise InputError(
-            f"{path}: this is a slim fusion, without the sites' values and labels, which this command needs: use "
-            "the fusion it was made of. `modelweld inspect` and `modelweld add` take slim ones."
-        )
+        raise InputError(f"{path}: a slim fusion, without the sites' values, is for inspect and add alone.")
     return found
 
 

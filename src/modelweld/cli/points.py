@@ -25,10 +25,8 @@ def read_points(path: Path, features: Sequence[str] | None) -> tuple[Array, list
     with naming(path), open_csv(path) as (header, lines):
         wanted = list(features) if features is not None else header
         if lacking := [name for name in wanted if name not in header]:
-            raise InputError(
-                f"it has no column {lacking[0]!r}{same_but_for_case(lacking, header)}; the model needs "
-                f"{', '.join(wanted)}. Of a mixture, --features chooses some of them."
-            )
+            missing = f"it has no column {lacking[0]!r}{same_but_for_case(lacking, header)}"
+            raise InputError(f"{missing}; the model needs {', '.join(wanted)}. --features chooses some of a mixture's.")
         twice = first_repeated(name for name in header if name in wanted)
         if twice is not None:
             raise InputError(f"column {twice!r} comes twice; which one is meant cannot be known.")
@@ -43,9 +41,8 @@ def read_labels(path: Path, column: str, features: Sequence[str] | None) -> tupl
     """Rows of a csv file, the labels that stand in one column, and what the others are called."""
     with naming(path), open_csv(path) as (header, lines):
         if header.count(column) != 1:
-            raise InputError(
-                f"labels stand in one column; {column!r} is there {header.count(column)} times: {', '.join(header)}."
-            )
+            found = f"{column!r} is there {header.count(column)} times: {', '.join(header)}"
+            raise InputError(f"labels stand in one column; {found}.")
         at = header.index(column)
         labels = [line[at] if at < len(line) else "" for line in lines if line]
     X, names = read_points(path, features or [name for name in header if name != column])

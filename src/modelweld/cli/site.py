@@ -129,3 +129,7 @@ def validate(
         say(f"error: {problem}" if where != "together" else f"error: together: {problem}")
     if problems:
         raise typer.Exit(1)
+
+
+COMMANDS = (export, inspect, validate)
+"""The commands of this file, in the order of ``modelweld --help``."""

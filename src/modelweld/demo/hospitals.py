@@ -204,19 +204,9 @@ def best_mixture(standard: Array, seed: int = 0, starts: int = STARTS) -> Gaussi
     """The mixture of diagonal components, of one and more, that the BIC likes best on columns of one scale."""
     from sklearn.mixture import GaussianMixture
 
-    fits = [
-        GaussianMixture(
-            L,
-            covariance_type="diag",
-            reg_covar=ACCURACY,
-            n_init=starts,
-            init_params="k-means++",
-            max_iter=500,
-            random_state=seed,
-        ).fit(standard)
-        for L in range(1, MOST_COMPONENTS + 1)
-    ]
-    return min(fits, key=lambda fit: float(fit.bic(standard)))
+    setting = {"covariance_type": "diag", "reg_covar": ACCURACY, "init_params": "k-means++", "max_iter": 500}
+    models = [GaussianMixture(L, n_init=starts, random_state=seed, **setting) for L in range(1, MOST_COMPONENTS + 1)]
+    return min((model.fit(standard) for model in models), key=lambda fit: float(fit.bic(standard)))
 
 
 def _complete(measured: Array) -> tuple[Array, Flags, Flags]:

@@ -37,10 +37,8 @@ def hausdorff(a: ArrayLike, b: ArrayLike) -> float:
     """
     left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[1] or 0 in left.shape + right.shape:
-        raise InputError(
-            "hausdorff compares two non-empty sets of shape (K, D) with one D, "
-            f"but got shapes {left.shape} and {right.shape}; stack the atoms of each set as rows."
-        )
+        found = f"found shapes {left.shape} and {right.shape}"
+        raise InputError(f"hausdorff compares two non-empty sets of shapes (K, D) and (L, D); {found}.")
     distances = scipy.spatial.distance.cdist(left, right)
     return float(max(distances.min(axis=0).max(), distances.min(axis=1).max()))
 
@@ -65,13 +63,9 @@ def as_names(truth: Labels, labels: Labels) -> tuple[Index, Index]:
     """Both labelings, flat, with names 0, 1, ... in use without gaps."""
     true, estimated = _per_site(truth), _per_site(labels)
     lengths = [len(site) for site in true], [len(site) for site in estimated]
-    if lengths[0] != lengths[1]:
-        raise InputError(
-            f"truth and labels must name the same values, but their lengths per site are {lengths[0]} and "
-            f"{lengths[1]}; give both flat, or both as one array per site."
-        )
-    if sum(lengths[0]) == 0:
-        raise InputError("truth and labels must name at least one value, but both are empty; drop the comparison.")
+    if lengths[0] != lengths[1] or sum(lengths[0]) == 0:
+        found = f"found lengths {lengths[0]} and {lengths[1]} per site"
+        raise InputError(f"truth and labels must name the same values, and at least one; {found}.")
     first, second = (np.unique(np.concatenate(sites), return_inverse=True)[1] for sites in (true, estimated))
     return first, second
 

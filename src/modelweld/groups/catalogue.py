@@ -164,12 +164,9 @@ def _read_catalogue(fusion: Fusion, catalogue: Any) -> tuple[list[str], Array]:
     elif isinstance(catalogue, Mapping):
         names, values = list(map(str, catalogue)), list(map(np.asarray, catalogue.values()))
     else:
-        raise InputError(
-            f"a catalogue has named rows, {{name: vector}} or a table; found a {type(catalogue).__name__}."
-        )
-    shapes = {np.shape(row) for row in values}
-    if shapes != {fusion.atoms.shape[1:]}:
-        raise InputError(
-            f"entries of the catalogue have the sites' features, {fusion.atoms.shape[1:]}; found {shapes}."
-        )
+        found = type(catalogue).__name__
+        raise InputError(f"a catalogue has named rows, {{name: vector}} or a table; found a {found}.")
+    shapes, wanted = {np.shape(row) for row in values}, fusion.atoms.shape[1:]
+    if shapes != {wanted}:
+        raise InputError(f"entries of the catalogue have the sites' features, {wanted}; found {shapes}.")
     return names, check_values(np.array(values), "the catalogue")

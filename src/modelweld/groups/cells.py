@@ -94,10 +94,8 @@ def _check_axes(donors: Mapping[str, Any], use_rep: str | None) -> None:
     first = next(iter(axes), "")
     for name, own in axes.items():
         if own.shape != axes[first].shape or not np.allclose(own, axes[first], atol=1e-6):
-            raise InputError(
-                f"{use_rep!r} of donors {first!r} and {name!r} are coordinates of two PCAs (varm['PCs'] differ). Send "
-                "the PCA that all donors share: fit it once, and project every donor's cells; or leave use_rep out."
-            )
+            found = f"{use_rep!r} of donors {first!r} and {name!r} are coordinates of two PCAs (varm['PCs'] differ)"
+            raise InputError(f"{found}. Fit one PCA for all donors, or leave use_rep out.")
 
 
 def _write_donor(cells: Any, key: str, labels: Any, sure: Any, groups: list[str], added: str) -> None:
@@ -140,10 +138,7 @@ def label_components(fusion: Fusion, icas: Mapping[str, Any], *, label: str = "m
     """
     sites = fusion.sites
     if set(sites) != set(map(str, icas)):
-        raise InputError(
-            f"the fusion is of subjects {some(sites)}, and these are {some(map(str, icas))}: give those it was made "
-            "of, by their names."
-        )
+        raise InputError(f"the fusion is of subjects {some(sites)}; found {some(map(str, icas))}.")
     for subject, ica in icas.items():
         kept = {name: found for name, found in ica.labels_.items() if not name.startswith(f"{label} ")}
         atoms = np.asarray(fusion.labels[sites.index(str(subject))])

@@ -82,9 +82,7 @@ class Consensus:
     def model(self, like: Any = None) -> Any:
         """One fitted model with these groups: of the runs' own class where that can be, or of the class `like`."""
         if self._parameters is None:
-            raise InputError(
-                "labels alone say nothing of where groups lie: give the rows, modelweld.consensus(runs, X)."
-            )
+            raise InputError("labels do not say where groups lie: give the rows, modelweld.consensus(runs, X).")
         return write(self._parameters, like)
 
     def report(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -139,7 +137,10 @@ def consensus(runs: Sequence[Any], X: Any = None, *, seed: int = 0) -> Consensus
         raise InputError(f"all runs label the same rows; found {lengths[0]} and {lengths[-1]} of them.")
     sites = _sets_of_rows(labels) if X is None else [_summarise(X, own, r) for r, own in enumerate(labels)]
     fusion = fuse(sites, screens=[], site_effects=False, seed=seed)
-    return _vote(fusion, [number_labels(own)[1] for own in labels], X, _class_of(runs))
+    cls = Counter(map(type, runs)).most_common(1)[0][0]
+    like = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
+    like = like if any(adapter.name == like for adapter in adapters()) else ""
+    return _vote(fusion, [number_labels(own)[1] for own in labels], X, like)
 
 
 def _summarise(X: Any, labels: Any, run: int) -> LocalModel:
@@ -156,13 +157,6 @@ def _labels_of(run: Any, X: Any) -> Any:
     if hasattr(run, "labels_"):
         return run.labels_
     return run.predict(X) if X is not None and hasattr(run, "predict") else None
-
-
-def _class_of(runs: Sequence[Any]) -> str:
-    """Class of most runs, as the table of adapters has it; nothing if it is not there."""
-    cls = Counter(map(type, runs)).most_common(1)[0][0]
-    name = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
-    return name if any(adapter.name == name for adapter in adapters()) else ""
 
 
 def _sets_of_rows(labels: Sequence[Any]) -> list[Array]:
@@ -223,16 +217,8 @@ def _vote(fusion: Fusion, labels: Sequence[Index], X: Any, like: str) -> Consens
     groups = None
     if X is not None and len(atoms) > 1:
         groups = summarise_groups(X, won).with_(facts={"class": like} if like else {})
-    return Consensus(
-        frequency=_frequencies(fusion)[atoms],
-        found=fusion.counts[atoms],
-        runs=len(labels),
-        labels=won,
-        votes=votes.max(axis=1) / len(labels),
-        fusion=fusion,
-        atoms=atoms,
-        _parameters=groups,
-    )
+    frequency, share = _frequencies(fusion)[atoms], votes.max(axis=1) / len(labels)
+    return Consensus(frequency, fusion.counts[atoms], len(labels), won, share, fusion, atoms, groups)
 
 
 def _keep_frequent(fusion: Fusion) -> Consensus:

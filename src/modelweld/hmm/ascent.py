@@ -219,7 +219,9 @@ class Course:
         for i, j in zip(*np.unravel_index(best, gains.shape), strict=True):
             if gains[i, j] == -np.inf:
                 break
-            trial = self._try_for(_merge(point, int(i), int(j)), TRIAL_STEPS)
+            fewer = point.take(np.delete(np.arange(point.K), j))
+            merged = Point(point.statistics.merge(int(i), int(j)), fewer.sticks, point.prior)
+            trial = self._try_for(merged, TRIAL_STEPS)
             if trial.bound > point.bound:
                 yield "merge", trial
         for k in point.statistics.by_size[::-1][:STATES_TRIED]:
@@ -240,12 +242,6 @@ class Course:
             self.point = self.point.take(kept)
             return True
         return False
-
-
-def _merge(point: Point, i: int, j: int) -> Point:
-    """State j added to state i."""
-    fewer = point.take(np.delete(np.arange(point.K), j))
-    return Point(point.statistics.merge(i, j), fewer.sticks, point.prior)
 
 
 class Concentrations(NamedTuple):

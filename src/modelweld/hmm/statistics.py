@@ -162,9 +162,7 @@ class Sequences(NamedTuple):
         centre, unit = self.frames.mean(axis=0), self.frames.std(axis=0)
         constant = np.flatnonzero(unit <= np.finfo(float).eps * np.abs(centre))
         if constant.size:
-            raise InputError(
-                f"feature {constant[0]} is constant ({centre[constant[0]]:g}): it tells no states apart, drop it."
-            )
+            raise InputError(f"feature {constant[0]} is constant ({centre[constant[0]]:g}): leave it out.")
         return centre, unit
 
 
@@ -190,10 +188,8 @@ def check_sequences(X: ArrayLike, lengths: ArrayLike | None = None, features: in
     bad = np.flatnonzero(~(np.abs(frames) <= LARGEST_VALUE).all(axis=1))
     if bad.size:
         column = int(np.flatnonzero(~(np.abs(frames[bad[0]]) <= LARGEST_VALUE))[0])
-        raise InputError(
-            f"X must be finite: found {frames[bad[0], column]} in frame {bad[0]}, feature {column} ({bad.size} such "
-            "frames). Cut the sequences there (see `lengths`), or fill the gaps."
-        )
+        found = f"{frames[bad[0], column]} in frame {bad[0]}, feature {column} ({bad.size} such frames)"
+        raise InputError(f"X must be finite: found {found}. Cut the sequences there (`lengths`), or fill the gaps.")
     if features is not None and frames.shape[1] != features:
         raise InputError(f"this model knows {features} features; X has {frames.shape[1]}.")
     return Sequences(frames, _check_offsets(lengths, len(frames)))

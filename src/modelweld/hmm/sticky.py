@@ -55,10 +55,7 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-PILOT = (
-    "in the first fit, by which zeta is chosen: if they are too wide, frames seem more alike than they are, and zeta "
-    "is too small. Raise n_states, or give zeta"
-)
+PILOT = "in the first fit, by which zeta is chosen, so that zeta may be too small. Raise n_states, or give zeta"
 """What it means that the fit which takes frames for independent, and so cuts them finely, is short of states."""
 
 
@@ -396,7 +393,8 @@ def read(
     sums = model.statistics_
     counts = model.zeta_ * sums.counts
     learned = model.prior_scale == "learned"
-    scale = {"share": _share(model)} if learned else {"prior_scale": float(model.prior_scale)}
+    share = float(model.prior_scale_[0] / sums.unit[0] ** 2)  # of features' variances
+    scale = {"share": share} if learned else {"prior_scale": float(model.prior_scale)}
     local = hmm(
         sums.moves,
         sums.starts,
@@ -421,10 +419,7 @@ def write(local: LocalModel, like: str) -> StickyHDPHMM:
     average by frames, effective frames over starts and moves.
     """
     if "means" not in local.arrays or not local.facts.get("counted"):
-        raise InputError(
-            "a StickyHDPHMM is made of states with Gaussian emissions and numbers of frames: these sites sent other "
-            "emissions, or shares only. Say how long sequences are: read(model, lengths=...)."
-        )
+        raise InputError("a StickyHDPHMM needs Gaussian emissions and numbers of frames: read(model, lengths=...).")
     means, moves, starts, counts = (np.asarray(local.arrays[name]) for name in ("means", "moves", "starts", "counts"))
     facts = local.facts
     # every frame is a start or an arrival; not quite where small numbers were dropped at export
@@ -433,21 +428,11 @@ def write(local: LocalModel, like: str) -> StickyHDPHMM:
     settings = {name: facts[name] for name in SETTINGS if name in facts}
     if "prior_scale" in facts and "undone" not in facts:
         settings["prior_scale"] = facts["prior_scale"]
+    if not is_number(zeta) or not 0 < zeta <= 1:
+        raise InputError(f"fact 'zeta' of a StickyHDPHMM is a number above 0, at most 1; found {zeta!r}.")
     return StickyHDPHMM.from_statistics(
-        Summary(counts / _check_zeta(zeta), means, full_covariances(local), moves, starts),
+        Summary(counts / zeta, means, full_covariances(local), moves, starts),
         share=facts.get("share"),
         zeta=zeta,
         **settings,
     )
-
-
-def _check_zeta(zeta: object) -> float:
-    """A site's word for what a frame counts, or an `InputError`."""
-    if not isinstance(zeta, (int, float)) or not 0 < zeta <= 1:
-        raise InputError(f"fact 'zeta' of a StickyHDPHMM is a number above 0, at most 1; found {zeta!r}.")
-    return float(zeta)
-
-
-def _share(model: StickyHDPHMM) -> float:
-    """The learned scale of the prior, as a share of features' variances."""
-    return float(model.prior_scale_[0] / model.statistics_.unit[0] ** 2)

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from modelweld.errors import InputError, some
+from modelweld.errors import InputError
 
 Time = float | np.datetime64
 """A number in any unit, or a date."""
@@ -44,23 +43,6 @@ def as_time(given: Any, where: str) -> Time:
         raise wrong
     fine = np.datetime_data(date.dtype)[0] in ("ms", "us", "ns", "ps", "fs", "as")
     return date.astype("datetime64[s]") if fine else date
-
-
-def as_numbers(times: Sequence[Time | None], names: Sequence[str]) -> NDArray[np.float64] | None:
-    """Times (J,) as numbers, dates as days since 1970; None if no site has one, refused if some have none."""
-    without = [name for time, name in zip(times, names, strict=True) if time is None]
-    if len(without) == len(times):
-        return None
-    if without:
-        raise InputError(
-            f"some sites have a time, but not {some(without)}. Give all of them one, by "
-            "fuse(models, times=[...]) or LocalModel(..., time=...), or fuse those without apart."
-        )
-    dated = [isinstance(time, np.datetime64) for time in times]
-    if any(dated) and not all(dated):
-        date, number = names[dated.index(True)], names[dated.index(False)]
-        raise InputError(f"times are all numbers or all dates; site {date!r} has a date and site {number!r} a number.")
-    return np.array([number_of(time) for time in times if time is not None])
 
 
 def number_of(time: Time) -> float:

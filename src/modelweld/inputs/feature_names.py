@@ -49,13 +49,13 @@ def check_lacking(models: Sequence[LocalModel], coordinate: str) -> None:
         lacks, alone = known.keys() - found, {name for name in found if known[name] == 1}
         if lacks and (alone or 2 * len(found) < len(known)):
             has = f" and has {some(alone)}, which no other site has" if alone else f", more than half of {len(known)}"
-            has += same_but_for_case(lacks, alone)
-            odd.append((len(lacks) + len(alone), j, f"it lacks {some(lacks)}{has}"))
+            what = f"it lacks {some(lacks)}{has}{same_but_for_case(lacks, alone)}"
+            odd.append((len(lacks) + len(alone), j, what))
     if odd:
         _, j, what = max(odd)
         raise InputError(
-            f"site {models[j].site or j}: its {coordinate}s are not those of the others: {what}. Rename them where "
-            "they mean the same; if the site never measured what it lacks, let it say so: read(model, lacks=[...])."
+            f"site {models[j].site or j}: its {coordinate}s are not those of the others: {what}. Rename those that "
+            "mean the same; state what the site never measured: read(model, lacks=[...])."
         )
 
 
@@ -81,26 +81,18 @@ def spell_lacking(models: Sequence[LocalModel], coordinate: str) -> list[Finding
         for name, sites in lacking.items()
         if len(sites) == len(named) - 1 > 1
     }
-    found = [
-        Finding(
-            f" alone has {coordinate} {name!r}: no other site has a say in it. Leave it out there, if it tells rows "
-            "apart or means what others call by another name; sites that lack it say so, read(model, lacks=[...]).",
-            NamesWarning,
-            [site],
-        )
-        for name, site in alone.items()
-    ]
+    rest = (
+        "no other site informs it. Rename it or leave it out there, or let the others state read(model, lacks=[...])."
+    )
+    found = [Finding(f" alone has {coordinate} {name!r}: {rest}", NamesWarning, [site]) for name, site in alone.items()]
     lacking = {name: sites for name, sites in lacking.items() if sites and name not in alone}
     parts = [f"{coordinate} {name!r} is not measured at {some(sites)}" for name, sites in lacking.items()]
     if not parts:
         return found
     more = f" (and {len(parts) - SHOWN} more {coordinate}s)" if len(parts) > SHOWN else ""
     who = "it has" if sum(map(len, lacking.values())) == 1 else "they have"
-    said = (
-        f"{'; '.join(parts[:SHOWN])}{more}: {who} no say in it (weight zero). A site that says so, read(model, "
-        "lacks=[...]), is not named."
-    )
-    return [*found, Finding(said, NamesWarning)]
+    text = f"{'; '.join(parts[:SHOWN])}{more}: {who} no say in it (weight zero); read(model, lacks=[...]) states that."
+    return [*found, Finding(text, NamesWarning)]
 
 
 def check_measured(models: Sequence[LocalModel], coordinate: str) -> None:
@@ -130,7 +122,7 @@ def with_lacking(model: LocalModel, names: Sequence[str], coordinate: str = "fea
     """
     own = tuple(model.coordinates.get(coordinate, ()))
     if not own:
-        raise InputError(f"what a site lacks is said by name, but its {coordinate}s have none: say features=[...].")
+        raise InputError(f"lacks: the site's {coordinate}s have no names to tell what it lacks: add features=[...].")
     both = set(own) & set(map(str, names))
     if both:
         raise InputError(f"lacks: the site has {some(both)}; name {coordinate}s that it has not.")
@@ -194,10 +186,8 @@ def choose_names(model: LocalModel, coordinate: str, names: Sequence[str], *, al
     own, wanted = list(model.coordinates.get(coordinate, ())), list(map(str, names))
     unknown = [name for name in wanted if name not in own]
     if unknown or len(set(wanted)) < len(wanted) or not wanted:
-        raise InputError(
-            f"{coordinate}s are chosen among {some(own) if own else 'names, and these have none'}, each once; found "
-            f"{some(wanted)}."
-        )
+        known = some(own) if own else "names, and these have none"
+        raise InputError(f"{coordinate}s are chosen among {known}, each once; found {some(wanted)}.")
     if all_of_them and len(wanted) < len(own):
         raise InputError(f"a {model.kind} needs all of its {coordinate}s; {some(set(own) - set(wanted))} is not there.")
     where = np.array([own.index(name) for name in wanted])
@@ -215,12 +205,10 @@ def _check_named(models: Sequence[LocalModel], coordinate: str) -> None:
         if coordinate not in m.coordinates and any(m.axes.get(name) == axes for name, axes in along.items())
     ]
     if without:
-        more = f" and {len(without) - SHOWN} more" if len(without) > SHOWN else ""
         remedy = {"feature": "read(model, features=[...]), or a table with named columns", "word": "features=[...]"}
         raise InputError(
-            f"site {', '.join(map(repr, without[:SHOWN]))}{more} does not name its {coordinate}s and others do: their "
-            f"order may differ, so they are not taken by position. Say the names at all sites, or at none: "
-            f"{remedy.get(coordinate, 'coordinates={' + repr(coordinate) + ': [...]}')}."
+            f"site {some(without)} does not name its {coordinate}s and others do: their order may differ. Name them "
+            f"at all sites, or at none: {remedy.get(coordinate, f'coordinates={{{coordinate!r}: [...]}}')}."
         )
 
 
@@ -231,12 +219,11 @@ def _check_same(models: Sequence[LocalModel], coordinate: str) -> None:
     for j, model in enumerate(models):
         found = set(model.coordinates.get(coordinate, wanted))
         if found != wanted:
+            what = f"it lacks {some(wanted - found)} and has {some(found - wanted)} instead"
             raise InputError(
-                f"site {model.site or j}: its {coordinate}s are not those of site {first.site or 0}: it lacks "
-                f"{some(wanted - found)} and has {some(found - wanted)} instead"
-                f"{same_but_for_case(wanted - found, found - wanted)}. Fuse sites that describe the same "
-                f"{coordinate}s, or rename them where they mean the same; LocalModels with "
-                f"partial=[{coordinate!r}] at every site count what one lacks as not seen."
+                f"site {model.site or j}: its {coordinate}s are not those of site {first.site or 0}: {what}"
+                f"{same_but_for_case(wanted - found, found - wanted)}. Rename those that mean the same; with "
+                f"partial=[{coordinate!r}] at every site, what a LocalModel lacks counts as not seen."
             )
 
 

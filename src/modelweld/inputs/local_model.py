@@ -201,7 +201,9 @@ def check_values(values: Any, where: str) -> Array:
             raise TypeError
         array = np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{where}: must be an array of real numbers; found {_describe(values)}.") from None
+        dtype = f" of {values.dtype}" if hasattr(values, "dtype") else ""
+        what = f"{type(values).__name__}{dtype}"
+        raise InputError(f"{where}: must be an array of real numbers; found {what}.") from None
     check_finite(array, where)
     return array
 
@@ -217,8 +219,7 @@ def check_finite(array: Array, where: str) -> None:
     index = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
     raise OutOfRangeError(
         f"{where}: values must be finite and at most {LARGEST_VALUE:g} in size; found {flat[bad[0]]} at {index}"
-        f" ({bad.size} such in all). Drop the parameter, mark it as not seen (numpy.ma.masked_invalid, or weight 0), "
-        "or change the units."
+        f" ({bad.size} in all). Drop them, mark them as not seen (weight 0), or change the units."
     )
 
 
@@ -228,18 +229,8 @@ def _beside(given: Any, array: Array, where: str) -> Array:
     if (value < 0).any():
         raise InputError(f"{where}: must not be negative; found {value.min():g}.")
     if ((value > 0) & (value < SMALLEST_BESIDE)).any():
-        found = value[value > 0].min()
-        raise InputError(
-            f"{where}: must be zero or at least {SMALLEST_BESIDE:g}; found {found:g}. Say zero, or change units."
-        )
+        raise InputError(f"{where}: must be zero or at least {SMALLEST_BESIDE:g}; found {value[value > 0].min():g}.")
     if value.shape != array.shape[: value.ndim]:
-        raise InputError(
-            f"{where}: must be a number or have the shape of the array, {array.shape}, or of its leading axes; "
-            f"found {value.shape}."
-        )
+        wanted = f"a number or of the shape of the array, {array.shape}, or of its leading axes"
+        raise InputError(f"{where}: must be {wanted}; found {value.shape}.")
     return np.broadcast_to(value.reshape(value.shape + (1,) * (array.ndim - value.ndim)), array.shape)
-
-
-def _describe(values: Any) -> str:
-    dtype = getattr(values, "dtype", None)
-    return f"{type(values).__name__}" + (f" of {dtype}" if dtype is not None else "")

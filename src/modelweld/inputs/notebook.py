@@ -57,15 +57,9 @@ def list_arrays(model: LocalModel) -> list[tuple[str, str, str]]:
 
 
 def _line(tag: str, cells: Sequence[object]) -> str:
-    shown = [_cell(cell) for cell in cells[:MOST_COLUMNS]]
+    shown = ["" if c is None else f"{c:.4g}" if isinstance(c, float) else str(c) for c in cells[:MOST_COLUMNS]]
     shown += ["..."] if len(cells) > MOST_COLUMNS else []
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in shown)}</tr>"
-
-
-def _cell(cell: object) -> str:
-    if cell is None:
-        return ""
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
 
 
 DIGITS, HELD = 6, float_info.dig

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.core.values import Array
-from modelweld.errors import InputError
-from modelweld.inputs.clock import as_numbers, times_by_site
+from modelweld.errors import InputError, some
+from modelweld.inputs.clock import number_of, times_by_site
 from modelweld.inputs.local_model import LocalModel, check_values
 
 
@@ -53,9 +53,9 @@ def check_centres(rows: int, centres: bool, how: str = "centres=True, or how man
     """
     if not centres:
         raise InputError(
-            f"{rows} rows, and nothing says that they are parameters: rows of people would leave as they are. Where "
-            "the data lie, train a model and send that, in Python: modelweld.export(GaussianMixture(5).fit(X), "
-            f"'site.safetensors', X=X). If each row stands for many points (centres of groups), say so: {how}."
+            f"{rows} rows, and nothing says that they are parameters: rows of people would leave as they are. Train a "
+            "model at the site and send that: modelweld.export(GaussianMixture(5).fit(X), 'site.safetensors', X=X). "
+            f"If each row stands for many points (centres of groups), say so: {how}."
         )
 
 
@@ -99,8 +99,18 @@ def set_times(
 
 
 def times_of(models: Sequence[LocalModel], names: Sequence[str]) -> Array | None:
-    """When models were trained, as numbers; None if none says so."""
-    return as_numbers([model.time for model in models], names)
+    """When models were trained (J,), dates as days since 1970; None if none says so, refused if some do not."""
+    times = [model.time for model in models]
+    without = [name for time, name in zip(times, names, strict=True) if time is None]
+    if len(without) == len(times):
+        return None
+    if without:
+        raise InputError(f"some sites have a time, but not {some(without)}. Give all of them one: times=[...].")
+    dated = [isinstance(time, np.datetime64) for time in times]
+    if any(dated) and not all(dated):
+        date, number = names[dated.index(True)], names[dated.index(False)]
+        raise InputError(f"times are all numbers or all dates; site {date!r} has a date and site {number!r} a number.")
+    return np.array([number_of(time) for time in times if time is not None])
 
 
 def take_columns(model: object, facts: dict[str, object]) -> tuple[list[str] | None, dict[str, object]]:

@@ -33,10 +33,8 @@ def _reshape(arrays: list[Array]) -> list[Array]:
             continue
         if a.ndim != 2 or a.shape[1] != width:
             what = "one row per local parameter: two axes" if a.ndim != 2 else f"{width} columns like the first site"
-            raise InputError(
-                f"site {j}: its array must have {what}; found shape {a.shape}."
-                + (" For one-dimensional parameters use shape (L, 1)." if a.ndim == 1 else "")
-            )
+            hint = " For one-dimensional parameters use shape (L, 1)." if a.ndim == 1 else ""
+            raise InputError(f"site {j}: its array must have {what}; found shape {a.shape}.{hint}")
     return [a if a.size else np.zeros((0, width)) for a in arrays]
 
 

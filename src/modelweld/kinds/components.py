@@ -159,10 +159,8 @@ class Components(Kind):
             said = [bool(model.facts[fact]) for model in models]
             if len(set(said)) > 1:
                 yes, no = (models[j].site or str(j) for j in (said.index(True), said.index(False)))
-                raise InputError(
-                    f"components of site {yes} {means}, those of site {no} are not so: models of different classes, or "
-                    "with different constraints, have different components. Fuse those of one class."
-                )
+                found = f"components of site {yes} {means}, but not those of site {no}"
+                raise InputError(f"{found}: fuse models of one class, with the same constraints.")
         common = set.intersection(*(set(model.arrays) for model in models))
         return [keep_arrays(model, common) for model in models]
 
@@ -235,9 +233,7 @@ def _of_covariances(fusion: FitResult, K: int) -> LocalModel:
     """
     models = fusion.models
     if not models[0].facts["orthogonal"]:
-        raise InputError(
-            "components that are no principal axes say nothing of the covariance across them: how='atoms'."
-        )
+        raise InputError("covariances follow from principal axes alone; for these components use how='atoms'.")
     D = np.shape(models[0].arrays["directions"])[1]
     if not 1 <= K <= D:
         raise InputError(f"components: there are {D} features, so 1 to {D} axes; found K={K}. Say fusion.model(K=...).")

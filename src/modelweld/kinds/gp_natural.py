@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 import scipy
@@ -242,9 +242,9 @@ class SparseGP:
         mean, variance = self.latent(self._rows(X))
         return (mean, np.sqrt(variance + self.noise)) if return_std else mean
 
-    def _rows(self, X: ArrayLike | DataFrame) -> Array:
+    def _rows(self, X: Any) -> Array:
         names = self.feature_names_in_
-        if names is not None and _has_columns(X):
+        if names is not None and hasattr(X, "columns"):
             missing = [name for name in names if name not in X.columns]
             if missing:
                 raise InputError(f"X must have the columns {list(names)}; it lacks {missing}.")
@@ -253,10 +253,6 @@ class SparseGP:
         if rows.ndim != 2 or rows.shape[1] != self.n_features_in_:
             raise InputError(f"X must have {self.n_features_in_} columns; found shape {rows.shape}.")
         return rows
-
-
-def _has_columns(X: object) -> TypeGuard[DataFrame]:
-    return hasattr(X, "columns")
 
 
 SMALLEST_SHARE = 1e-8
@@ -352,13 +348,7 @@ def complete(inputs: Array, points: Array, kernel: Kernel) -> Array:
 
 def have_same_kernel(sites: Sequence[SparseGP]) -> bool:
     """Whether all sites have the same kernel and mean."""
-    first = sites[0]
-    return all(
-        gp.mean == first.mean
-        and (gp.kernel.name, gp.kernel.outputscale) == (first.kernel.name, first.kernel.outputscale)
-        and np.array_equal(gp.kernel.lengthscales, first.kernel.lengthscales)
-        for gp in sites
-    )
+    return len({(gp.mean, gp.kernel.name, gp.kernel.outputscale, *gp.kernel.lengthscales) for gp in sites}) == 1
 
 
 def common(sites: Sequence[SparseGP]) -> tuple[Kernel, float]:

@@ -46,8 +46,8 @@ HOWS = {"counts": "expected numbers are added through the matching, and probabil
 """Ways to make fused parameters, the default first."""
 
 UNNAMED = (
-    "codes of the sites have no names, so code 3 of one is taken for code 3 of the others. If sites coded by "
-    "themselves, they are mixed up: say what codes mean, read(model, features=[...])."
+    "codes have no names, so code 3 of one site is taken for code 3 of the others. If sites coded by themselves, name "
+    "the codes: read(model, features=[...])."
 )
 """What is said of categories without names."""
 
@@ -199,8 +199,7 @@ class HMM(Kind):
         models = fusion.models
         check_counted(
             models,
-            "site {site} does not say how many frames it has, others do: they cannot be weighed against each other. "
-            "Use read(model, lengths=...) or read(model, X=..., lengths=...).",
+            "site {site} does not say how many frames it has, and others do: use read(model, lengths=...).",
         )
         first, labels = models[0], fusion.matching.stacked_labels
         counts = fusion.total("counts")
@@ -263,8 +262,7 @@ def _check_codes(models: Sequence[LocalModel]) -> None:
         other = "names them" if named[0] else f"has {sizes[0]} without names"
         raise InputError(
             f"site {models[odd].site or odd} {what} and site {models[0].site or 0} {other}: code 3 need not be the "
-            "same at both. Say what codes mean: read(model, features=[...]), one name per code in their order; where "
-            "codes are the same everywhere, features=['0', '1', ...]."
+            "same at both. Name the codes in their order: read(model, features=[...])."
         )
 
 
@@ -334,11 +332,6 @@ MOST_FEATURES = 50
 """Up to which diagonal covariances are matched as whole ones, whose determinants take the cube of it."""
 
 
-def frames_of(model: LocalModel) -> Array:
-    """Frames (K,) of every state, as they are and not as they count: each is a start or an arrival."""
-    return np.asarray(np.asarray(model.arrays["starts"]) + np.asarray(model.arrays["moves"]).sum(axis=0))
-
-
 def are_merged(models: Sequence[LocalModel]) -> bool:
     """Whether fits merged states that are one, as `StickyHDPHMM` does, and say how well means are known."""
     return all("zeta" in m.facts and "covariances" in m.arrays and _knows_means(m) for m in models)
@@ -375,13 +368,10 @@ def weigh_states(model: LocalModel) -> LocalModel:
     widths = np.linalg.eigvalsh(covariances)
     regular = widths[:, 0] > np.finfo(float).eps * covariances.shape[1] * np.abs(widths[:, -1])
     worth = _worth(model)
-    variance = (
-        model.variance
-        if _time(model) is None
-        else {"means": mixture_components.error_variances(mixture_components.parameters(model)[1], worth)}
-    )
-    weight = {**model.weight, "covariances": np.where(regular, worth, 0.0)}
-    return model.with_(variance={**model.variance, **variance}, weight=weight)
+    variance, weight = dict(model.variance), {**model.weight, "covariances": np.where(regular, worth, 0.0)}
+    if _time(model) is not None:
+        variance["means"] = mixture_components.error_variances(mixture_components.parameters(model)[1], worth)
+    return model.with_(variance=variance, weight=weight)
 
 
 def _are_wide(models: Sequence[LocalModel]) -> bool:
@@ -390,8 +380,9 @@ def _are_wide(models: Sequence[LocalModel]) -> bool:
 
 
 def _worth(model: LocalModel) -> Array:
-    """Independent frames of every state, as far as the site measured it."""
-    return frames_of(model) / (_time(model) or 1.0)
+    """Independent frames (K,) of every state, as far as the site measured it; each is a start or an arrival."""
+    frames = np.asarray(model.arrays["starts"]) + np.asarray(model.arrays["moves"]).sum(axis=0)
+    return np.asarray(frames / (_time(model) or 1.0))
 
 
 def _time(model: LocalModel) -> float | None:

@@ -15,7 +15,6 @@ from modelweld.inputs.feature_names import spell_lacking
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import check_models
 from modelweld.kinds.layout import Layout
-from modelweld.kinds.rescaling import rescale_arrays
 
 if TYPE_CHECKING:
     from modelweld.kinds.fused_parts import Picture
@@ -117,10 +116,7 @@ class Kind:
 
     def fuse(self, fusion: FitResult, how: str, *args: Any, **options: Any) -> LocalModel:
         """Fused parameters, arranged like a site's. A kind names its own options, and takes them by name."""
-        raise InputError(
-            "these sites sent arrays, not models: fusion.atoms and fusion.parameters.estimate(name) are what there is. "
-            "To get a model, fuse fitted models, or LocalModels with a kind."
-        )
+        raise InputError("these sites sent arrays, not models: fusion.atoms has the result. Fuse fitted models.")
 
     def move(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
         """The model with these arrays, matched ones that follow draws of their atoms; auxiliary ones follow."""
@@ -130,7 +126,17 @@ class Kind:
         """The model of x = scale * y + offset, given that of y: places with their standard errors, and widths."""
         if not self.has_places(model):
             raise InputError(f"scalers before a {self.name} cannot be undone; fit it without them.")
-        return rescale_arrays(model, scale, offset, plain=not self.name)
+        arrays, variance, plain = dict(model.arrays), dict(model.variance), not self.name
+        for name, values in model.arrays.items():
+            if name.endswith("covariances"):
+                arrays[name] = np.asarray(values) * scale[:, None] * scale
+            elif name.endswith("variances"):
+                arrays[name] = np.asarray(values) * scale**2
+            elif name.endswith("means") or (plain and name not in model.auxiliary):
+                arrays[name] = np.asarray(values) * scale + offset
+                if name in variance:
+                    variance[name] = np.asarray(variance[name]) * scale**2
+        return model.with_(arrays=arrays, variance=variance)
 
     def totals(self, model: LocalModel) -> Totals | None:
         """Mean and deviation of all points of a site, which other units and orders change; None: not known."""

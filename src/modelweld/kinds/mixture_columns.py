@@ -30,13 +30,10 @@ CLOSE = 0.01
 have: counts of a fit are expected ones."""
 
 CODE = (
-    ": {} is {:.6g} for about {:.0f} points, and nothing else comes near: a code for missing values, or another "
-    "coding? Fit again without those rows, or without the column and say read(model, lacks=[...])."
+    ": {} is {:.6g} for about {:.0f} points, and nothing else comes near: a code for missing values? Fit again without "
+    "those rows, or without the column and with read(model, lacks=[...])."
 )
-NUMBERED = (
-    ": {} has the mean and the deviation of a running number of rows, 1 to {:.0f}. Leave it out: it tells rows apart, "
-    "not groups."
-)
+NUMBERED = ": {} has the mean and the deviation of a running number of rows, 1 to {:.0f}. Leave it out."
 CODED = ": {} is coded {:.0f} or {:.0f}, and {:.0f} or {:.0f} at most sites. Code it alike, and fit again."
 
 

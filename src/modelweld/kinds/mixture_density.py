@@ -221,8 +221,7 @@ def warn_of_moved(mixture: Components, parts: Components, labels: Index, K: int)
         more = f" and {len(moved) - SHOWN} more" if len(moved) > SHOWN else ""
         warn_user(
             f"most points of group {', '.join(map(str, moved[:SHOWN]))}{more} go to another component of the fused "
-            "mixture: how='density' puts components where the density needs them, not where groups are, so predict "
-            "does not give fusion.labels' numbers there. For groups, say fusion.model(how='moments').",
+            "mixture, whose predict differs from fusion.labels there: use fusion.model(how='moments') for groups.",
             DensityWarning,
         )
 

@@ -21,7 +21,7 @@ Fused components of mixtures, in the ways that `fusion.model(how=...)` offers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,6 @@ import modelweld
 from modelweld.core.values import Array, Index, group_of_values
 from modelweld.errors import DensityWarning, InputError, warn_user
 from modelweld.families.hyperparameters import SMALLEST_POSITIVE
-from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.fused_parts import fuse_parameters
 from modelweld.kinds.mixture_completion import complete_models, merge_components, squares, stack_components
 from modelweld.kinds.mixture_components import NOMINAL_POINTS, Components, parameters
@@ -223,13 +222,8 @@ def _costs(means: Array, spreads: Array, counts: Array, volumes: Array, i: int, 
     both = counts[i] + counts[others]
     own = np.divide(counts[i], both, out=np.full(len(others), 0.5), where=both > 0)
     off = means[others] - means[i]
-    if spreads.ndim == 2:
-        pairs = (
-            own[:, None] * spreads[i] + (1 - own)[:, None] * spreads[others] + (own * (1 - own))[:, None] * off * off
-        )
-    else:
-        own = own[:, None, None]
-        pairs = own * spreads[i] + (1 - own) * spreads[others] + own * (1 - own) * off[:, :, None] * off[:, None, :]
+    own = own.reshape(-1, *[1] * (spreads.ndim - 1))
+    pairs = own * spreads[i] + (1 - own) * spreads[others] + own * (1 - own) * squares(off, spreads.ndim)
     return np.asarray(0.5 * (both * log_volumes(pairs) - counts[i] * volumes[i] - counts[others] * volumes[others]))
 
 
@@ -255,8 +249,6 @@ class Gauge:
         How many components it has, those without points included.
     observed : float
         Points behind it.
-    assumed : str
-        How their number was come by where sites did not send it, in words.
     points, weight : arrays (n, D), (n,)
         Drawn from it.
     height : array (n,)
@@ -268,7 +260,6 @@ class Gauge:
     parts: Components
     size: int
     observed: float
-    assumed: str
     points: Array
     weight: Array
     height: Array
@@ -316,19 +307,10 @@ def gauge(fusion: FitResult) -> Gauge:
         points, weight = draw_points(parts, np.random.default_rng(0), times)
         height = log_densities(parts, points)
     except np.linalg.LinAlgError:
-        raise InputError(
-            "some component has no volume, as one of a single point has none: the union of the sites' mixtures is no "
-            "density, and nothing can be priced. Fit with a ridge (reg_covar), or fewer components."
-        ) from None
-    observed, assumed = _count_points(fusion, counts)
-    return Gauge(parts, len(means), observed, assumed, points, weight, height, site[order])
-
-
-def _count_points(fusion: FitResult, counts: Array) -> tuple[float, str]:
-    if fusion.models[0].facts["counted"]:
-        return float(counts.sum()), ""
-    J = len(fusion.models)
-    return (NOMINAL_POINTS * J, f" if each site has {NOMINAL_POINTS:g} points, which read(model, n=...) would say")
+        raise InputError("some component has no volume: fit with a ridge (reg_covar), or fewer components.") from None
+    counted = fusion.models[0].facts["counted"]
+    observed = float(counts.sum()) if counted else NOMINAL_POINTS * len(fusion.models)
+    return Gauge(parts, len(means), observed, points, weight, height, site[order])
 
 
 def warn_of_price(fusion: FitResult, mixture: Components) -> None:
@@ -343,10 +325,9 @@ def warn_of_price(fusion: FitResult, mixture: Components) -> None:
     enough, little = cheap_size(fusion, by)
     warn_user(
         f"as a density, the fused mixture of {K} components, one per atom, loses {cost:.2f} nats per point against the "
-        f"{by.size} components of all {len(fusion.models)} sites side by side: a new point is {np.exp(cost):.1f} times "
-        f"less probable on average. Errors of estimation explain {by.chance(K):.2f} of it{by.assumed}. For the "
-        f"density, fusion.model(K={enough}) loses {little:.2f} or less, fusion.density.union().model() nothing; for "
-        "the groups, fusion.model(how='moments') has one component each. fusion.density.loss(K=...) is the loss at K.",
+        f"union of all {len(fusion.models)} sites' {by.size} components; errors of estimation explain "
+        f"{by.chance(K):.2f} of it. fusion.model(K={enough}) loses {little:.2f} or less, "
+        "fusion.density.union().model() nothing; fusion.model(how='moments') has one component per group.",
         DensityWarning,
     )
 
@@ -356,9 +337,9 @@ def _warn_of_site(fusion: FitResult, lost: Array, chance: Array) -> None:
     j = int((lost - chance).argmax())
     if lost[j] > chance[j] + HIGH_PRICE:
         warn_user(
-            f"the fused mixture fits rows of site {fusion.sites[j]!r} worse than all sites' components side by side "
-            f"do, by {lost[j]:.2f} nats per row (errors of estimation explain {chance[j]:.2f}). For the density give "
-            "more components, fusion.model(K=...), or take all, fusion.density.union().model().",
+            f"the fused mixture fits rows of site {fusion.sites[j]!r} worse than the union of all sites' components, "
+            f"by {lost[j]:.2f} nats per row (errors of estimation explain {chance[j]:.2f}). For the density take more "
+            "components, fusion.model(K=...), or all, fusion.density.union().model().",
             DensityWarning,
         )
 
@@ -383,16 +364,12 @@ def cheap_size(fusion: FitResult, by: Gauge) -> tuple[int, float]:
 
 
 HOWS = {
-    "density": (
-        "as many components as there are atoms, as near to the density of all sites' mixtures together as "
-        "they get: they know of the groups only their number, and each has the number of the group with which it "
-        "shares most points, which need not be most of that group's: a warning says so; any number with K=..."
-    ),
-    "moments": (
-        "the components of an atom merged into one with their common mean and covariance; with K=... also "
-        "atoms, always the two that cost the density least, until K are left"
-    ),
-    "atoms": "the atoms themselves as means, which lean towards the others where sites are few",
+    "density": "as many components as there are atoms (or K=...), as near as possible to the density of all sites' "
+    "mixtures; each has the number of the group with which it shares most points, and a warning names groups most of "
+    "whose points go elsewhere",
+    "moments": "the components of an atom merged into one with their common mean and covariance; with K=... the two "
+    "whose merger costs the density least are merged until K are left",
+    "atoms": "the atoms themselves as means, which are shrunk towards the others where sites are few",
 }
 """Ways to make fused parameters, the default first."""
 
@@ -400,14 +377,6 @@ HOWS = {
 LARGEST_SOFTENED = 1e8
 """Components x atoms x dimensions^3 (without covariances: x dimensions) from which `density` is no longer the default:
 beyond this it takes more than some ten seconds."""
-
-
-def _check_size(K: int, how: str, atoms: int, components: int) -> None:
-    if how == "atoms":
-        raise InputError("how='atoms' has a component per atom; K goes with how='density' or 'moments'.")
-    most, what = (components, "components") if how == "density" else (atoms, "atoms")
-    if not 1 <= K <= most:
-        raise InputError(f"there are {most} {what}: with how={how!r}, K is between 1 and {most}; found {K}.")
 
 
 def densest(means: Array, spreads: Array, counts: Array, labels: Index, K: int) -> Components:
@@ -442,23 +411,22 @@ def default_how(fusion: FitResult) -> str:
 def fuse_components(fusion: FitResult, how: str, K: int | None = None) -> Components:
     """One component per atom, those excluded included; or K of them."""
     parts, labels = stack_components(fusion), fusion.matching.stacked_labels
-    if K is not None:
-        _check_size(K, how, atoms=len(fusion.counts), components=len(labels))
+    most, what = (len(labels), "components") if how == "density" else (len(fusion.counts), "atoms")
+    if K is not None and how == "atoms":
+        raise InputError("how='atoms' has a component per atom; K goes with how='density' or 'moments'.")
+    if K is not None and not 1 <= K <= most:
+        raise InputError(f"there are {most} {what}: with how={how!r}, K is between 1 and {most}; found {K}.")
     if how == "density":
         found = densest(*parts, labels, len(fusion.counts) if K is None else K)
         if K is None and fusion.matching.engine not in ("reduction", "draw"):  # asked for; not looked at
             warn_of_price(fusion, found)
             warn_of_moved(found, parts, labels, fusion.K)
         return found
-    means, spreads, counts = merge_components(*parts, labels)
+    merged = means, spreads, counts = merge_components(*parts, labels)
     if how == "atoms":
         atoms = fusion.array("means")
         return atoms, spreads + squares(means - atoms, spreads.ndim), counts
-    return (
-        (means, spreads, counts)
-        if K is None
-        else merge_components(means, spreads, counts, reduce_to(means, spreads, counts, K))
-    )
+    return merged if K is None else merge_components(*merged, reduce_to(*merged, K))
 
 
 def count_names(fusion: FitResult) -> tuple[Array, list[str]] | None:
@@ -466,7 +434,8 @@ def count_names(fusion: FitResult) -> tuple[Array, list[str]] | None:
     called = [
         (int(atom), float(points), str(name))
         for labels, model in zip(fusion.labels, fusion.models, strict=True)
-        for atom, points, name in zip(labels, parameters(model)[2], _names(model), strict=False)
+        if isinstance(own := model.facts.get("labels"), (list, tuple))
+        for atom, points, name in zip(labels, parameters(model)[2], own, strict=False)
         if not str(name).isdigit()
     ]
     names = sorted({name for _, _, name in called})
@@ -474,9 +443,3 @@ def count_names(fusion: FitResult) -> tuple[Array, list[str]] | None:
     for atom, points, name in called:
         found[atom, names.index(name)] += points
     return (found, names) if names else None
-
-
-def _names(model: LocalModel) -> Sequence[object]:
-    """What a site calls its components; nothing if it does not say."""
-    names = model.facts.get("labels")
-    return names if isinstance(names, (list, tuple)) else ()

@@ -58,10 +58,9 @@ HOWS = {
 """Ways to make fused parameters, the default first."""
 
 NO_COUNTS = (
-    "not all sites say how many rows of each class their networks saw, so all have the same say in every class they "
-    "have, also in one they hardly know: where sites saw different classes, the fused network then errs far more often "
-    "and may be worse than the best site's. Send the labels, of which only their numbers leave the site: "
-    "read(net, y=y), or class_counts=...; of a regression, read(net, n=rows)."
+    "not all sites say how many rows of each class their networks saw, so all have the same weight in every class. "
+    "Where they saw different classes, the fused network may be worse than the best site's. Use read(net, y=y), of "
+    "which only numbers of labels leave the site, or class_counts=...; for a regression, read(net, n=rows)."
 )
 """Said where networks are fused without `counts`."""
 
@@ -177,10 +176,8 @@ class Network(Kind):
         first = models[0]
         for j, model in enumerate(models):
             if model.facts["activation"] != first.facts["activation"]:
-                raise InputError(
-                    f"site {model.site or j}: all networks must have the same activation. It has "
-                    f"{model.facts['activation']!r}, the first site {first.facts['activation']!r}."
-                )
+                found = f"found {model.facts['activation']!r}, and {first.facts['activation']!r} at the first site"
+                raise InputError(f"site {model.site or j}: all networks must have the same activation; {found}.")
         kept = set.intersection(*(set(m.arrays) for m in models))
         extra = {name for m in models for name in ("counts", "inputs") if name in m.arrays and name not in kept}
         if not extra:
@@ -194,9 +191,7 @@ class Network(Kind):
         for name, axes in models[0].axes.items():
             if any(axes) and name not in models[0].auxiliary:
                 values = np.concatenate([np.ravel(m.arrays[name]) for m in models])
-                weight = np.concatenate(
-                    [np.ravel(m.weight.get(name, np.ones(np.shape(m.arrays[name])))) for m in models]
-                )
+                weight = np.concatenate([np.ravel(m.weight.get(name, np.ones_like(m.arrays[name]))) for m in models])
                 seen = weight > 0
                 total = float(np.var(values[seen])) if seen.any() else 0.0
                 # of noise / weight, on average
@@ -262,9 +257,8 @@ def join_labels(models: Sequence[LocalModel]) -> dict[str, object]:
     for j, model in enumerate(models):
         for name, label in model.facts["labels"].items():
             if labels.setdefault(name, label) != label:
-                raise InputError(
-                    f"site {model.site or j}: its class {label!r} is {labels[name]!r} elsewhere; rename one."
-                )
+                where = f"site {model.site or j}"
+                raise InputError(f"{where}: its class {label!r} is {labels[name]!r} elsewhere; rename one.")
     return labels
 
 

@@ -17,7 +17,6 @@ from modelweld.fit.effects.within_times import compare_within_times
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import stack_of
 from modelweld.kinds.kind import Kind
-from modelweld.kinds.rescaling import correct_sites
 
 
 def estimate_effects(
@@ -53,3 +52,12 @@ def estimate_effects(
     if times is not None:
         return compare_within_times(stack, times, plan, in_units, totals)
     return find_site_effects(stack, matching, plan, in_units, totals)
+
+
+def correct_sites(models: Sequence[LocalModel], effects: SiteEffects, kind: Kind) -> list[LocalModel]:
+    """The models as if sites did not differ."""
+    differ = (effects.offset != 0).any(1) | (effects.log_scale != 0).any(1)
+    return [
+        kind.rescale(model, np.exp(-effects.log_scale[j]), -effects.offset[j]) if differ[j] else model
+        for j, model in enumerate(models)
+    ]

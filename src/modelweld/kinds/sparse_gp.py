@@ -25,14 +25,8 @@ from modelweld.kinds.layout import Layout
 from modelweld.results.fit_result import FitResult
 
 HOWS = {
-    "natural": (
-        "what each site's data said, put on one prior, and its posterior at the fused inputs "
-        "(modelweld.kinds.gp_natural)"
-    ),
-    "spahm": (
-        "fused inputs and values taken for observations, with the scatter of matched values, divided by their "
-        "number, for noise"
-    ),
+    "natural": "the likelihood of each site's data on one prior, and the posterior at the fused inputs",
+    "spahm": "fused inputs and values as observations, whose noise is the scatter of matched values over their number",
 }
 """Ways to make fused parameters, the default first."""
 
@@ -95,7 +89,10 @@ def sparse_gp(
     Z, u = np.asarray(inputs, dtype=np.float64), np.asarray(values, dtype=np.float64)
     S = None if covariance is None else np.asarray(covariance, dtype=np.float64)
     where = f"site {site!r}" if site else "sparse_gp"
-    _check_shapes(Z, u, S, where)
+    if Z.ndim != 2 or u.shape != Z.shape[:1]:
+        raise InputError(f"{where}: inputs are (M, D) and values (M,); found {Z.shape} and {u.shape}.")
+    if S is not None and S.shape != (len(u), len(u)):
+        raise InputError(f"{where}: the covariance of {len(u)} values is ({len(u)}, {len(u)}); found {S.shape}.")
     scales = np.broadcast_to(np.asarray(lengthscales, dtype=np.float64), Z.shape[1:])
     if not ((scales > 0).all() and outputscale > 0 and noise >= 0):
         raise InputError(f"{where}: lengthscales and outputscale must be positive, noise not negative.")
@@ -109,13 +106,6 @@ def sparse_gp(
         kind="sparse-gp",
         facts={"class": WRITTEN, **(facts or {}), "kernel": kernel},
     )
-
-
-def _check_shapes(Z: Array, u: Array, S: Array | None, where: str) -> None:
-    if Z.ndim != 2 or u.shape != Z.shape[:1]:
-        raise InputError(f"{where}: inputs are (M, D) and values (M,); found {Z.shape} and {u.shape}.")
-    if S is not None and S.shape != (len(u), len(u)):
-        raise InputError(f"{where}: the covariance of {len(u)} values is ({len(u)}, {len(u)}); found {S.shape}.")
 
 
 class SparseProcess(Kind):
@@ -171,10 +161,7 @@ class SparseProcess(Kind):
         """
         check_choice("kernel", kernel, ("auto", "learned", "median"))
         if how != "spahm" and "covariance" not in fusion.models[0].arrays:
-            raise InputError(
-                f"how={how!r} needs the covariances of the values at the inducing inputs, which not all sites sent: "
-                "sparse_gp(inputs, values, covariance, ...). how='spahm' does without."
-            )
+            raise InputError(f"how={how!r} needs covariances, which not all sites sent; how='spahm' does without.")
         # in an order that does not depend on that of arrival, so that sums are the same to the last bit
         order = sorted(range(len(fusion.models)), key=lambda j: _content(fusion.models[j]))
         sites = [gp_natural.process_of(fusion.models[j]) for j in order]

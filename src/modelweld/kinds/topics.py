@@ -37,14 +37,8 @@ from modelweld.kinds.mixture import mixture
 from modelweld.results.fit_result import FitResult
 
 HOWS = {
-    "counts": (
-        "numbers of words added through the matching, so that probabilities are averages weighted by them; a "
-        "word that a site does not have counts as never seen there"
-    ),
-    "atoms": (
-        "the same numbers of words per topic, distributed like the atoms themselves, which know that a site "
-        "could not have seen such a word"
-    ),
+    "counts": "numbers of words added through the matching: a word that a site does not have was never seen there",
+    "atoms": "as many words per topic, distributed like the atoms, which know which words a site could not have seen",
 }
 """Ways to make fused parameters, the default first."""
 
@@ -158,12 +152,13 @@ class Topics(Kind):
         models = fusion.models
         check_counted(
             models,
-            "site {site} sends probabilities of words, others numbers: they cannot be weighed against each other. "
-            "Multiply its topics by the numbers of words behind them.",
+            "site {site} sends probabilities of words, others numbers: multiply its topics by their numbers of words.",
         )
         words = fusion.total("words")
         if how == "atoms":
-            words = _estimates(fusion) * fusion.total("counts")[:, None]
+            deciding = {name for key in fusion.matching.families for name in arrays_of(key)}
+            atoms = fusion.array("smoothed" if "smoothed" in deciding else "words")
+            words = shares(np.maximum(atoms, 0.0)) * fusion.total("counts")[:, None]
         facts = common_facts(models)
         return topics(
             words,
@@ -199,16 +194,8 @@ class Topics(Kind):
         rare = int(((total > 0) & (total < fewest)).sum())
         if not rare:
             return []
-        return [
-            f"{rare} of {total.size} words occur fewer than {fewest} times; names of persons are such words. Leave "
-            "rare words out of the vocabulary (min_df)."
-        ]
-
-
-def _estimates(fusion: FitResult) -> Array:
-    """Atoms as probabilities of words."""
-    deciding = {name for key in fusion.matching.families for name in arrays_of(key)}
-    return shares(np.maximum(fusion.array("smoothed" if "smoothed" in deciding else "words"), 0.0))
+        what = f"{rare} of {total.size} words occur fewer than {fewest} times"
+        return [f"{what}; names of persons are such words. Leave rare words out of the vocabulary (min_df)."]
 
 
 def embedding_topics(
@@ -267,10 +254,7 @@ def check_named(models: Sequence[LocalModel]) -> None:
     """Refuse sites of which only some name their words."""
     without = [model.site or str(j) for j, model in enumerate(models) if "word" not in model.coordinates]
     if 0 < len(without) < len(models):
-        raise InputError(
-            f"site {without[0]} does not say what its words are, others do: they cannot be aligned. Use "
-            "read(model, features=words), with one word per column."
-        )
+        raise InputError(f"site {without[0]} does not name its words, and others do: read(model, features=words).")
 
 
 def with_smoothed(model: LocalModel) -> LocalModel:

@@ -128,10 +128,8 @@ def summarise_groups(X: Any, labels: Any, *, features: Sequence[str] | None = No
         raise InputError(f"labels are one per row of X: found {len(index)} labels, and X of shape {rows.shape}.")
     if len(names) < 2:
         found = f"all labelled rows are {names[0]!r}" if names else "no row has one: all are noise (-1) or missing"
-        raise InputError(
-            f"labels tell a site's groups apart, and {found}. Cluster the rows first; a site that has one group sends "
-            "read(GaussianMixture(1).fit(X), X=X)."
-        )
+        one = "read(GaussianMixture(1).fit(X), X=X)"
+        raise InputError(f"labels tell groups apart, and {found}. Cluster the rows first; for one group, {one}.")
     D, counts = rows.shape[1], np.bincount(index[index >= 0], minlength=len(names))
     full = counts.min() >= ROWS_PER_FEATURE * D
     means, spreads = np.zeros((len(names), D)), np.zeros((len(names), D, D) if full else (len(names), D))
@@ -177,9 +175,7 @@ def read_clusterer(model: Any, *, X: ArrayLike | None = None, features: Sequence
     features : sequence of str, optional
         Names of the features.
     """
-    labels = model.labels_
+    labels, name = model.labels_, type(model).__name__
     if X is None:
-        raise InputError(
-            f"a {type(model).__name__} remembers labels, not where its groups lie: give the rows it was fitted to, X=X."
-        )
+        raise InputError(f"a {name} does not know where its groups lie: give the rows it was fitted to, X=X.")
     return summarise_groups(X, labels, features=features)

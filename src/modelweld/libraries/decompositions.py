@@ -295,7 +295,10 @@ def decoder(
     >>> [labels.tolist() for labels in fusion.labels]
     [[0, 1], [0]]
     """
-    tensors = state if isinstance(state, Mapping) else _load(state)
+    try:
+        tensors = state if isinstance(state, Mapping) else safetensors.numpy.load_file(state)
+    except (OSError, safetensors.SafetensorError) as wrong:
+        raise InputError(f"{state} is no safetensors file that can be read: {wrong}.") from None
     weights = _matrix(tensors, name)
     if weights.ndim != 2:
         raise InputError(f"decoder: {name!r} is a matrix of features and dimensions; found shape {weights.shape}.")
@@ -303,13 +306,6 @@ def decoder(
     vectors = weights if features == "rows" else weights.T
     mean = None if bias is None else _matrix(tensors, bias)
     return components(vectors, signed=True, mean=mean, counts=counts, site=site)
-
-
-def _load(path: str | os.PathLike[str]) -> Mapping[str, Any]:
-    try:
-        return dict(safetensors.numpy.load_file(path))
-    except (OSError, safetensors.SafetensorError) as wrong:
-        raise InputError(f"{path} is no safetensors file that can be read: {wrong}.") from None
 
 
 def _matrix(tensors: Mapping[str, Any], name: str) -> Array:

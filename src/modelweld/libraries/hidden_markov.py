@@ -275,10 +275,7 @@ def write_hmmlearn(local: LocalModel, like: str) -> Any:
         try:
             model.covars_ = np.array(local.arrays[f"{part}variances" if kind == "diag" else f"{part}covariances"])
         except ValueError as wrong:
-            raise InputError(
-                "a state has a covariance without volume, which hmmlearn does not take: few frames are behind it. Mix "
-                "in some of the average: fusion.model(shrink=0.1)."
-            ) from wrong
+            raise InputError("a state has a covariance without volume: use fusion.model(shrink=0.1).") from wrong
     model.n_features = D
     model.startprob_, model.transmat_ = (shares(np.asarray(local.arrays[name])) for name in ("starts", "moves"))
     return model

@@ -205,10 +205,8 @@ def _usual(local: LocalModel) -> str:
     """The class to write for parameters that were not read from a model."""
     known = [a.name for a in adapters() if a.kind == local.kind and a.writes and a.installed]
     if not known:
-        raise InputError(
-            f"no installed library holds a {local.kind or 'model without a kind'}: modelweld.adapters() lists what "
-            "there is; the parameters themselves are fusion.parameters().arrays."
-        )
+        what = f"no installed library holds a {local.kind or 'model without a kind'}"
+        raise InputError(f"{what}: modelweld.adapters() lists what there is. fusion.parameters() has the arrays.")
     return known[0]
 
 

@@ -42,7 +42,8 @@ def read_gaussian(
         Names of the features.
     """
     weights = np.asarray(model.weights_, dtype=np.float64)
-    points = np.asarray(model.mean_precision_ - model.mean_precision_prior_) if _remembers(model) else None
+    remembers = hasattr(model, "mean_precision_")  # a variational fit adds its points to the precision of its means
+    points = np.asarray(model.mean_precision_ - model.mean_precision_prior_) if remembers else None
     means = np.asarray(model.means_, dtype=np.float64)
     spreads = _spreads(np.asarray(model.covariances_, dtype=np.float64), model.covariance_type, means.shape)
     doubts = list[str]()
@@ -68,11 +69,6 @@ def read_gaussian(
         features=features,
         facts={"doubts": doubts} if doubts else {},
     )
-
-
-def _remembers(model: Any) -> bool:
-    """Whether the model knows its points: a variational fit adds them to the precision of its means."""
-    return hasattr(model, "mean_precision_")
 
 
 def _spreads(covariances: Array, kind: str, shape: tuple[int, ...]) -> Array:

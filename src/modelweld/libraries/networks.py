@@ -52,7 +52,7 @@ def read_layers(
     layers_of : weights, biases, activation and end
         As `fold_layers` has found them.
     dtype : str
-        Type of the weights.
+        Type of the weights; empty for networks of scikit-learn.
     classes : sequence, optional
         Labels of the outputs; default 0, 1, ... where `y` or `class_counts` is given. Without any of them outputs are
         values, not logits.
@@ -77,7 +77,7 @@ def read_layers(
         counts=n if counts is None else counts,
         inputs=None if X is None else moments(np.asarray(X, dtype=np.float64)),
         features=features,
-        facts={"end": end, "dtype": dtype},
+        facts={"end": end, "dtype": dtype} if dtype else {},
     )
 
 
@@ -91,8 +91,8 @@ def count_classes(
     if y is not None and classes is not None:
         counts = np.array([np.sum(np.asarray(y) == c) for c in classes], dtype=np.float64)
     for what, given in (("classes", classes), ("class_counts", counts)):
-        if given is not None and len(np.asarray(given)) != outputs:
-            raise InputError(f"{what} must be one for each of {outputs} outputs; found {len(np.asarray(given))}.")
+        if given is not None and (shape := np.asarray(given).shape) != (outputs,):
+            raise InputError(f"{what} must be one for each of {outputs} outputs; found shape {shape}.")
     return None if classes is None else np.asarray(classes).tolist(), counts
 
 
@@ -121,16 +121,16 @@ def fold_layers(model: Any) -> Folded | None:
         if end or (name == "Linear" and open_layer) or (name in NAMES and not open_layer):
             return None
         if name == "Linear":
-            w = _double(module.weight).T
-            bias = np.zeros(w.shape[1]) if module.bias is None else _double(module.bias)
+            w = double(module.weight).T
+            bias = np.zeros(w.shape[1]) if module.bias is None else double(module.bias)
             W.append(np.broadcast_to(scale, len(w))[:, None] * w)
             b.append(bias + np.broadcast_to(shift, len(w)) @ w)
             scale, shift, open_layer = 1.0, 0.0, True
         elif name == "BatchNorm1d" and module.running_var is not None:
-            times = 1 / np.sqrt(_double(module.running_var) + module.eps)
-            plus = -_double(module.running_mean) * times
+            times = 1 / np.sqrt(double(module.running_var) + module.eps)
+            plus = -double(module.running_mean) * times
             if module.affine:
-                times, plus = times * _double(module.weight), plus * _double(module.weight) + _double(module.bias)
+                times, plus = times * double(module.weight), plus * double(module.weight) + double(module.bias)
             if open_layer:
                 W[-1], b[-1] = W[-1] * times, b[-1] * times + plus
             else:
@@ -147,7 +147,8 @@ def fold_layers(model: Any) -> Folded | None:
     return W, b, activations.pop(), end
 
 
-def _double(tensor: Any) -> Array:
+def double(tensor: Any) -> Array:
+    """A tensor as an array of double precision."""
     return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
 
 
@@ -208,33 +209,17 @@ def read_mlp(
     """
     W, b = [np.asarray(w, dtype=np.float64) for w in model.coefs_], [np.asarray(v) for v in model.intercepts_]
     classes = getattr(model, "classes_", None)
-    counts = None if class_counts is None and n is None else np.asarray(n if class_counts is None else class_counts)
+    counted: dict[str, Any] = {"y": y, "class_counts": n if class_counts is None else class_counts}
     if classes is None:
         if model.out_activation_ != "identity":
             raise InputError(f"an MLPRegressor with loss {model.loss!r} is not read: only with squared errors.")
-        counts = counts if y is None else np.asarray(len(np.asarray(y)))
-    else:
-        if model.out_activation_ == "logistic" and model._label_binarizer.y_type_.startswith("multilabel"):
+        counted = {"n": n if y is None else len(np.asarray(y))}
+    elif model.out_activation_ == "logistic":
+        if model._label_binarizer.y_type_.startswith("multilabel"):
             raise InputError("an MLPClassifier with several labels per row is not read: give one network per label.")
-        if model.out_activation_ == "logistic":
-            signs = np.array([-0.5, 0.5]) if len(classes) == 2 else np.array([-1.0])
-            W[-1], b[-1] = W[-1] * signs, b[-1] * signs
-        if y is not None:
-            counts = np.array([np.sum(np.asarray(y) == c) for c in classes], dtype=np.float64)
-        elif counts is not None and counts.shape != (len(classes),):
-            raise InputError(
-                f"class_counts must be one number for each of {len(classes)} classes; found shape {counts.shape}. Or "
-                "give the labels: y=..."
-            )
-    return network(
-        W,
-        b,
-        activation=model.activation,
-        classes=None if classes is None else np.asarray(classes).tolist(),
-        counts=counts,
-        inputs=None if X is None else moments(np.asarray(X, dtype=np.float64)),
-        features=features,
-    )
+        signs = np.array([-0.5, 0.5]) if len(classes) == 2 else np.array([-1.0])
+        W[-1], b[-1] = W[-1] * signs, b[-1] * signs
+    return read_layers((W, b, model.activation, ""), "", classes=classes, X=X, features=features, **counted)
 
 
 def write_mlp(local: LocalModel, like: str) -> Any:

@@ -13,10 +13,7 @@ MOST_SHARE, MOST_MOVED = 0.05, 0.1
 """By how much shares of components, and their means in typical deviations, times the root of the share, may differ
 between a converged fit and its rows. Of 264 fits none differs by more on its own rows, and all on another site's."""
 
-FOREIGN = (
-    "X is not what the model was fitted on: {}. Numbers of points were counted with it. Give the rows of the fit, "
-    "scaled and ordered as they were there."
-)
+FOREIGN = "X is not what the model was fitted on: {}. Give the rows of the fit, scaled and ordered as they were there."
 
 FEWEST, FILLED_SHARE, FILLED_TIMES = 5, 0.05, 5
 """Rows, and share of rows, that hold one value; so many times as often as any other, where it is a value that might

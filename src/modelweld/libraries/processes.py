@@ -23,6 +23,7 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.gp_natural import SparseGP, process_of
 from modelweld.kinds.sparse_gp import record, sparse_gp
+from modelweld.libraries.networks import double as _double
 
 SMOOTHNESS = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52", float("inf"): "rbf"}
 """Matern's nu -> kernel."""
@@ -55,7 +56,11 @@ def read_sklearn(model: Any, *, points: int | None = None, features: Sequence[st
     True
     """
     if isinstance(model, SparseGP):
-        return _own(model, features)
+        local = record(model)
+        if features is None or "feature" in local.coordinates:
+            return local
+        axes = {"inputs": ("point", "feature"), "lengthscales": ("feature",)}
+        return local.with_(axes={**local.axes, **axes}, coordinates={"feature": features})
     if not hasattr(model, "X_train_"):
         raise InputError("this GaussianProcessRegressor is not fitted: fit it first.")
     if np.ndim(model.y_train_) > 1 and np.shape(model.y_train_)[1] > 1:
@@ -79,51 +84,34 @@ def read_sklearn(model: Any, *, points: int | None = None, features: Sequence[st
     )
 
 
-def _own(model: SparseGP, features: Sequence[str] | None) -> LocalModel:
-    """Parameters of modelweld's own predictor."""
-    local = record(model)
-    if features is None or "feature" in local.coordinates:
-        return local
-    axes = {"inputs": ("point", "feature"), "lengthscales": ("feature",)}
-    return local.with_(axes={**local.axes, **axes}, coordinates={"feature": features})
-
-
 def _kernel(kernel: Any) -> tuple[Any, float, float]:
     """The one RBF or Matern in a kernel, its factor, and the level of white noise."""
     terms = _terms(kernel)
     white = sum(factor * leaf.noise_level for factor, leaf in terms if type(leaf).__name__ == "WhiteKernel")
-    smooth = [(factor, leaf) for factor, leaf in terms if type(leaf).__name__ in ("RBF", "Matern")]
-    constant = [leaf for _, leaf in terms if _is_constant(leaf)]
-    if len(smooth) != 1 or constant:
+    smooth = [(leaf, factor) for factor, leaf in terms if type(leaf).__name__ in ("RBF", "Matern")]
+    if len(smooth) != 1 or any(leaf is None for _, leaf in terms):
         raise InputError(f"{SUPPORTED} Found {kernel}.")
-    _name(smooth[0][1])
-    return smooth[0][1], smooth[0][0], float(white)
+    _name(smooth[0][0])
+    return *smooth[0], float(white)
 
 
-SUPPORTED = (
-    "the kernel of a GaussianProcessRegressor must be one RBF or Matern (nu 0.5, 1.5 or 2.5), times constants, plus "
-    "WhiteKernels; others have no single set of lengthscales to share."
-)
+SUPPORTED = "the kernel must be one RBF or Matern (nu 0.5, 1.5 or 2.5), times constants, plus WhiteKernels."
 
 
 def _terms(kernel: Any) -> list[tuple[float, Any]]:
-    """A kernel multiplied out: factors, and the RBF, Matern or WhiteKernel each belongs to, or a constant."""
+    """A kernel multiplied out: factors, and the RBF, Matern or WhiteKernel each belongs to; None: a constant."""
     kind = type(kernel).__name__
-    if _is_constant(kernel):
-        return [(float(kernel.constant_value), kernel)]
+    if kind == "ConstantKernel":
+        return [(float(kernel.constant_value), None)]
     if kind in ("RBF", "Matern", "WhiteKernel"):
         return [(1.0, kernel)]
     if kind == "Sum":
         return _terms(kernel.k1) + _terms(kernel.k2)
     if kind == "Product":
         pairs = [(a * b, p, q) for a, p in _terms(kernel.k1) for b, q in _terms(kernel.k2)]
-        if all(_is_constant(p) or _is_constant(q) for _, p, q in pairs):
-            return [(factor, q if _is_constant(p) else p) for factor, p, q in pairs]
+        if all(p is None or q is None for _, p, q in pairs):
+            return [(factor, q if p is None else p) for factor, p, q in pairs]
     raise InputError(f"{SUPPORTED} Found {kernel}.")
-
-
-def _is_constant(kernel: Any) -> bool:
-    return type(kernel).__name__ == "ConstantKernel"
 
 
 def _name(shape: Any) -> str:
@@ -195,10 +183,6 @@ def _copy(model: Any) -> Any:
     return copy.double().eval()
 
 
-def _double(tensor: Any) -> Array:
-    return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
-
-
 def _choose_inputs(model: Any, of_kernel: Any, lengthscales: Array, points: int | None) -> Array:
     """The model's inducing inputs, or new ones for a process that has training data."""
     strategy = getattr(model, "variational_strategy", None)
@@ -215,10 +199,7 @@ def _choose_inputs(model: Any, of_kernel: Any, lengthscales: Array, points: int 
         return inducing_inputs(X, y, lengthscales, points)
     Z = _double(of_kernel).reshape(-1, X.shape[1])
     if (Z[:, None, :] == X).all(axis=-1).any():
-        raise InputError(
-            "some inducing inputs of this model are rows of its training data, which must not leave the site: train "
-            "them, or have others made: read(model, points=50)."
-        )
+        raise InputError("some inducing inputs are rows, which must not leave the site: read(model, points=50).")
     return Z
 
 
@@ -244,10 +225,8 @@ def _find_kernel(kernel: Any) -> tuple[Any, float, Any]:
         elif kind in ("RBFKernel", "MaternKernel") and kernel.active_dims is None and not len(kernel.batch_shape):
             return kernel, scale, Z
         else:
-            raise InputError(
-                "the kernel of a GPyTorch model must be one RBFKernel or MaternKernel on all features, in ScaleKernels "
-                f"and an InducingPointKernel or not; found a {kind}, which shares no lengthscales with others."
-            )
+            known = "one RBFKernel or MaternKernel on all features, possibly in ScaleKernels and an InducingPointKernel"
+            raise InputError(f"the kernel of a GPyTorch model must be {known}; found a {kind}.")
         kernel = kernel.base_kernel
 
 
@@ -265,10 +244,8 @@ def _noise(model: Any, likelihood: Any) -> float:
     """Variance of responses, from a Gaussian likelihood."""
     found = getattr(getattr(model, "likelihood", None) if likelihood is None else likelihood, "noise", None)
     if found is None:
-        raise InputError(
-            "the variance of responses is not known: an ApproximateGP does not hold it. Use read(model, "
-            "likelihood=likelihood) with a GaussianLikelihood, or read(model, noise=...)."
-        )
+        remedy = "read(model, likelihood=likelihood) with a GaussianLikelihood, or read(model, noise=...)"
+        raise InputError(f"an ApproximateGP does not hold the variance of responses: {remedy}.")
     return float(_double(found).mean())
 
 
@@ -310,10 +287,7 @@ def inducing_inputs(X: Array, y: Array, lengthscales: Array, points: int | None 
     _, first = np.unique(X, axis=0, return_index=True)
     X = X[np.sort(first)]
     if len(X) < FEWEST_ROWS:
-        raise InputError(
-            f"the process has {len(X)} different training rows; at least {FEWEST_ROWS} are needed to make inducing "
-            "inputs that are not among them. Give its parameters yourself: modelweld.kinds.sparse_gp.sparse_gp."
-        )
+        raise InputError(f"the process has {len(X)} different training rows; at least {FEWEST_ROWS} are needed.")
     if points is not None and points < 1:
         raise InputError(f"points must be at least 1; found {points}.")
     M = max(1, min(MOST_POINTS if points is None else points, len(X) // FEWEST_ROWS))

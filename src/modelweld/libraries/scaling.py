@@ -35,7 +35,7 @@ def unscale(
         if type(step).__name__ == "CountVectorizer":  # no scaling: it says what the features are
             features = step.get_feature_names_out() if features is None else features
         else:
-            undone.append((step, None if _is_projection(step) else _affine(step, name)))
+            undone.append((step, None if type(step).__name__ in PROJECTIONS else _affine(step, name)))
         X = None if X is None else step.transform(X)
     names = features if features is not None else getattr(pipeline, "feature_names_in_", None)
     projected = any(raw is None for _, raw in undone)
@@ -48,10 +48,6 @@ def unscale(
             local = kind_of([local]).rescale(local, *(np.broadcast_to(x, D).astype(float) for x in raw))
     done = [type(step).__name__ for step, _ in undone]
     return local.with_(facts={**local.facts, "undone": done}) if done else local
-
-
-def _is_projection(step: object) -> bool:
-    return type(step).__name__ in PROJECTIONS
 
 
 def _unproject(local: LocalModel, step: Any, features: Sequence[str] | None) -> LocalModel:
@@ -83,18 +79,12 @@ def name_features(model: Any, local: LocalModel, D: int) -> Any:
 def _affine(step: BaseEstimator, name: str) -> tuple[Array | float, Array | float]:
     """Scale and offset of raw values, given scaled ones, feature by feature."""
     known = type(step).__name__
-    if known == "StandardScaler":
-        return (1.0 if step.scale_ is None else step.scale_), (
-            0.0 if step.mean_ is None or not step.with_mean else step.mean_
-        )
-    if known == "RobustScaler":
-        return (1.0 if step.scale_ is None else step.scale_), (0.0 if step.center_ is None else step.center_)
-    if known == "MaxAbsScaler":
-        return step.scale_, 0.0
     if known == "MinMaxScaler":
         return 1 / step.scale_, -step.min_ / step.scale_
+    if known in ("StandardScaler", "RobustScaler", "MaxAbsScaler"):
+        centre = step.mean_ if known == "StandardScaler" and step.with_mean else getattr(step, "center_", None)
+        return (1.0 if step.scale_ is None else step.scale_), (0.0 if centre is None else centre)
     raise InputError(
-        f"step {name!r} of the pipeline, a {known}, is no feature-wise scaling and cannot be undone. Send the {known} "
-        "that all sites share, fit the model to what it gives, and read that model alone; or send groups of rows: "
-        "modelweld.read(X=X, labels=pipeline.predict(X))."
+        f"step {name!r} of the pipeline, a {known}, is no feature-wise scaling and cannot be undone. Fit one {known} "
+        "for all sites and read the model behind it alone, or send groups: read(X=X, labels=pipeline.predict(X))."
     )

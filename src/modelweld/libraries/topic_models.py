@@ -40,10 +40,8 @@ def read_lda(
     """
     sklearn.utils.validation.check_is_fitted(model, "components_")
     if not hasattr(model, "bound_") and tokens is None and X is None:
-        raise InputError(
-            "a LatentDirichletAllocation that only saw partial_fit does not know how many words it saw: say so, by "
-            "read(model, tokens=X.sum()), with X all its documents."
-        )
+        what = "a LatentDirichletAllocation after partial_fit does not know how many words it saw"
+        raise InputError(f"{what}: read(model, tokens=X.sum()), with X all its documents.")
     prior = float(model.topic_word_prior_)
     words = np.maximum(np.asarray(model.components_, dtype=np.float64) - prior, 0.0)
     total = float(np.sum(X)) if tokens is None and X is not None else tokens
@@ -135,10 +133,8 @@ def read_tomotopy(model: Any, *, features: Sequence[str] | None = None) -> Local
     """
     own = next(cls.__name__ for cls in type(model).__mro__ if cls.__module__.startswith("tomotopy"))
     if own not in TOMOTOPY_READ:
-        raise InputError(
-            f"of tomotopy's models {' and '.join(TOMOTOPY_READ)} are read; found {own}. Send its topics as "
-            "modelweld.kinds.topics.topics(words, vocabulary)."
-        )
+        read = " and ".join(TOMOTOPY_READ)
+        raise InputError(f"of tomotopy's models {read} are read; found {own}. Use modelweld.kinds.topics.topics(...).")
     raw = [model.get_topic_word_dist(k, normalize=False) for k in range(model.k)]
     alive = [k for k in range(model.k) if own == "LDAModel" or model.is_live_topic(k)]
     words = np.maximum(np.asarray(raw, dtype=np.float64)[alive] - model.eta, 0.0)
@@ -172,16 +168,11 @@ def read_bertopic(model: Any, *, most: int = MOST_WORDS) -> LocalModel:
         How many words at most, the most frequent ones.
     """
     if model.topic_embeddings_ is None:
-        raise InputError(
-            "BERTopic: this model has no topic_embeddings_, by which topics are matched. Fit it on documents and their "
-            "embeddings."
-        )
+        raise InputError("BERTopic: this model has no topic_embeddings_: fit it on documents and their embeddings.")
     vectors = np.asarray(model.topic_embeddings_, dtype=np.float64)
     sizes = np.array([float(model.topic_sizes_[topic]) for topic in sorted(model.topic_sizes_)])
     if len(sizes) != len(vectors):
-        raise InputError(
-            f"BERTopic: {len(sizes)} topics have sizes and {len(vectors)} embeddings: it is not consistent."
-        )
+        raise InputError(f"BERTopic: {len(sizes)} topics have sizes, but {len(vectors)} have embeddings.")
     words, vocabulary = _words(model, sizes)
     chosen = np.sort(np.argsort(-words.sum(axis=0), kind="stable")[:most])
     words, vocabulary = np.ascontiguousarray(words[:, chosen]), [vocabulary[v] for v in chosen]
@@ -277,7 +268,8 @@ def write_bertopic(local: LocalModel, like: str) -> Any:
     model.topic_embeddings_ = vectors
     model.topic_sizes_ = {topic: round(float(size)) for topic, size in zip(topics, sizes, strict=True)}
     model.topic_representations_ = {
-        topic: _best(row, vocabulary, model.top_n_words) for topic, row in zip(topics, scores, strict=True)
+        topic: [(vocabulary[v], float(row[v])) for v in np.argsort(-row, kind="stable")[: model.top_n_words]]
+        for topic, row in zip(topics, scores, strict=True)
     }
     model.c_tf_idf_ = scipy.sparse.csr_matrix(scores)
     model.vectorizer_model.vocabulary_ = {word: v for v, word in enumerate(vocabulary)}
@@ -287,9 +279,3 @@ def write_bertopic(local: LocalModel, like: str) -> Any:
     if local.facts.get("labels"):
         model.custom_labels_ = [*([model.topic_labels_[-1]] if first else []), *local.facts["labels"]]
     return model
-
-
-def _best(scores: Array, vocabulary: Sequence[str], number: int) -> list[tuple[str, float]]:
-    """The words with the highest scores."""
-    order = np.argsort(-scores, kind="stable")[:number]
-    return [(vocabulary[v], float(scores[v])) for v in order]

@@ -63,7 +63,8 @@ def gather_values(fusion: modelweld.Fusion, set_name: str, keys: Sequence[Key] |
         values, known = stack.values, np.broadcast_to(True, stack.values.shape)
         if stack.weight is not None:
             known = stack.weight > 0
-        shares.append(_are_shares(estimates))
+        adds_up = estimates.shape[1] > 1 and (np.abs(estimates.sum(axis=1) - 1) < SHARES_SUM).all()
+        shares.append(bool(adds_up and (estimates >= 0).all()))
         if shares[-1]:
             values = np.where(known, values, 0.0)
             values = values / np.maximum(values.sum(axis=1, keepdims=True), np.finfo(float).tiny)
@@ -90,10 +91,6 @@ def agreeing(values: Array, atoms: Array, labels: Index) -> NDArray[np.bool_]:
     for part in blocks(len(values), values.shape[1]):
         found[part] = np.einsum("nd,nd->n", values[part], atoms[labels[part]]) >= 0
     return found
-
-
-def _are_shares(values: Array) -> bool:
-    return values.shape[1] > 1 and bool((values >= 0).all() and (np.abs(values.sum(axis=1) - 1) < SHARES_SUM).all())
 
 
 def deviations(values: Values, labels: Index, counts: Index) -> tuple[Array, Array]:
@@ -214,6 +211,7 @@ def tell_lives(fusion: modelweld.Fusion, name: str, values: Values, ranked: Inde
     newest = lives.newest
     steps = _steps(board, lives.alive, K)
     columns = ranked[: max(1, MOST_STEPS // max(sum(map(len, steps)), 1))]
+    listed = several(K, group_word(name))
     return {
         "dated": isinstance(newest, np.datetime64),
         "moments": [exact(number_of(times[j])) for j in shown],
@@ -223,10 +221,8 @@ def tell_lives(fusion: modelweld.Fusion, name: str, values: Values, ranked: Inde
         "span": [[number_of(a), number_of(b)] for a, b in zip(lives.first[:K], lives.last[:K], strict=True)],
         "alive": [round_digits(p, 4) for p in lives.alive[:K]],
         "newest": spell(newest),
-        "sentence": (
-            f"Between {spell(min(times))} and {spell(newest)} there were {several(K, group_word(name))}, of which "
-            f"{(lives.alive[:K] > 0.5).sum():,} probably live at the end."
-        ),
+        "sentence": f"Between {spell(min(times))} and {spell(newest)} there were {listed}, of which "
+        f"{(lives.alive[:K] > 0.5).sum():,} probably live at the end.",
         "columns": [values.columns[d] for d in columns],
         "level": LEVEL,
         "paths": _paths(board, steps, columns),

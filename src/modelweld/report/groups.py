@@ -51,9 +51,7 @@ def groups_of(
     ([[0.5], [9.0]], [60.0, 20.0])
     """
     if not fusion.matchings:
-        raise InputError(
-            "nothing was matched in this fusion (classes are aligned by name): fusion.parameters() has them."
-        )
+        raise InputError("nothing was matched (classes are aligned by name): fusion.parameters() has them.")
     name, matching = fusion._fit.find_set(set_name)
     K, values = matching.K, _display_values(fusion, name)
     own = _numbers(fusion, name)

@@ -15,7 +15,7 @@ import scipy
 import modelweld
 from modelweld.core.beta_bernoulli import BetaBernoulli
 from modelweld.core.matching import Matching
-from modelweld.core.values import Array, Index, Key, arrays_of, group_of_values
+from modelweld.core.values import Array, Index, arrays_of, group_of_values
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.families.capabilities import name_hyperparameters
@@ -82,10 +82,7 @@ def numbers_of(fusion: modelweld.Fusion, *, draws: bool = True, allow_small: boo
     (3, [0, 1, 1, 0, 2])
     """
     if not fusion.matchings:
-        raise InputError(
-            "nothing was matched in this fusion (classes are aligned by name), so there is nothing to report: "
-            "fusion.parameters() and fusion.model() are what there is."
-        )
+        raise InputError("nothing was matched (classes are aligned by name): fusion.parameters() has them.")
     notes: list[str] = []
     sizes = sum(np.diff(m.offsets) for m in fusion.matchings.values())
     shown = _choose_sites(np.asarray(sizes), notes)
@@ -153,6 +150,7 @@ def _set(
             timed["paths"], small.atoms[:K], {name: [] for name in ("times", "values", "low", "high")}
         )
     diagnostics = verdicts.diagnose_sites(fusion, name, shown, notes)
+    words = text.list_words(fusion, name)
     alerts = verdicts.rank_alerts(matching.reasons, diagnostics, [fusion.sites[j] for j in shown], fusion.sites)
     return {
         "name": name,
@@ -182,9 +180,7 @@ def _set(
         "diagnostics": diagnostics,
         "judged": diagnostics is not None and not any(TOO_FEW in note for note in notes),
         "fit": describe_fit(matching, text.NAMED),
-        "words": None
-        if (words := text.list_words(fusion, name)) is None
-        else [[] if few else own for own, few in zip(words, small.atoms.tolist(), strict=True)],
+        "words": words and [[] if few else own for own, few in zip(words, small.atoms.tolist(), strict=True)],
         "groups": list_groups(fusion, name, stated, order, min(text.NAMED, max(1, MOST_VALUES // max(K, 1))), small),
         "time": timed,
         "alerts": alerts[: text.NOTED],
@@ -255,7 +251,9 @@ def describe_fit(matching: Matching, most_columns: int) -> text.Content:
     learned = [
         row
         for key, family in matching.families.items()
-        for row in _of_family(family, _name(key) if many or not isinstance(key, str) else "", most_columns)
+        for row in _of_family(
+            family, ", ".join(arrays_of(key)) if many or not isinstance(key, str) else "", most_columns
+        )
     ]
     learned += [
         {"symbol": x, "name": meaning, "of": "", "value": text.exact(v)} for x, meaning, v in _of_prior(matching)
@@ -265,7 +263,7 @@ def describe_fit(matching: Matching, most_columns: int) -> text.Content:
         learned.append({"symbol": "δ", "name": meaning, "of": "", "value": text.exact(matching.delta)})
     return {
         "families": [
-            {"arrays": list(arrays_of(key)), "family": type(family).__name__, "shape": _in_words(family)}
+            {"arrays": list(arrays_of(key)), "family": type(family).__name__, "shape": _shape_of(family)}
             for key, family in matching.families.items()
         ],
         "prior": None if matching.prior is None else type(matching.prior).__name__,
@@ -277,10 +275,6 @@ def describe_fit(matching: Matching, most_columns: int) -> text.Content:
         "history": [text.exact(x) for x in matching.history],
         "learned": learned,
     }
-
-
-def _name(key: Key) -> str:
-    return ", ".join(arrays_of(key))
 
 
 def _of_family(family: Family, of: str, most_columns: int) -> Iterator[text.Content]:
@@ -329,7 +323,7 @@ def _shorten(x: Array, most: int) -> text.Number | list[text.Number]:
     return [text.round_digits(v) for v in (flat if x.ndim < 2 else x.diagonal())[:most]]
 
 
-def _in_words(family: Family) -> str | None:
+def _shape_of(family: Family) -> str | None:
     """What a Gaussian's noise is like; other families mean numbers by `shape`."""
     shape = getattr(family, "shape", None)
     return shape if isinstance(shape, str) else None

@@ -51,14 +51,14 @@ def check_page(path: str | PathLike[str], *, force: bool) -> Path:
     >>> check_page("fusion.png", force=False)
     Traceback (most recent call last):
         ...
-    modelweld.errors.InputError: 'fusion.png': the report is an HTML page. Call it 'fusion.html'; pictures are drawn ...
+    modelweld.errors.InputError: 'fusion.png': the report is an HTML page. Call it 'fusion.html'; fusion.plot()...
     """
     where = Path(path)
     if where.suffix.lower() not in PAGES:
         with naming(where):
+            name = where.with_suffix(".html").name
             raise InputError(
-                f"the report is an HTML page. Call it {where.with_suffix('.html').name!r}; pictures are drawn by "
-                "fusion.plot().savefig(...)."
+                f"the report is an HTML page. Call it {name!r}; fusion.plot().savefig(...) draws pictures."
             )
     return check_free(where, force=force)
 
@@ -150,7 +150,7 @@ def page_of(found: Content, title: str = TITLE) -> str:
         heading=heading(title, headline(found)),
         lead=escape(lead(found)),
         word=escape(found["sets"][0]["groups"]["word"]),
-        groups_title=escape(groups_title(found)),
+        groups_title=escape(_sentence(found["sets"][0]["groups"]["word"]) + "s"),
         figures=figures(found),
         verdict=verdict(found),
         why=per_set(found, why),
@@ -237,11 +237,6 @@ def headline(found: Content) -> str:
     return f"{' and '.join(parts)} in the {_models(found)} of {several(found['J'], 'site')}"
 
 
-def groups_title(found: Content) -> str:
-    """The heading of the table of groups."""
-    return _sentence(found["sets"][0]["groups"]["word"]) + "s"
-
-
 def _word(one: Content, number: int) -> str:
     """What a set's members are called: groups, states, units of a layer."""
     word = one["groups"]["word"]
@@ -261,43 +256,33 @@ def lead(found: Content) -> str:
     more = "more than " if FEW in (groups["points"] or []) else ""
     points = f"{more}{sum(shown) + (groups['aside'] or 0.0):,.0f} {groups['counted']}"
     behind = f", {points}" if groups["points"] and not groups["shares"] else ""
-    end = (
-        "The fit converged."
-        if found["converged"]
-        else "The fit did not converge: give it more sweeps, search=Search(max_sweeps=...)."
-    )
+    end = "converged" if found["converged"] else "did not converge: allow more sweeps, search=Search(max_sweeps=...)"
     return (
         f"{_sentence(_models(found))} that were trained apart were fused from their parameters alone: the sites sent "
-        f"{sent}{behind}. {end}"
+        f"{sent}{behind}. The fit {end}."
     )
 
 
 def figures(found: Content) -> str:
     """The key figures, each with its name."""
-    return "\n".join(f"<div><dt>{escape(name)}</dt><dd>{escape(x)}</dd></div>" for name, x in _key_figures(found))
-
-
-def _key_figures(found: Content) -> list[tuple[str, str]]:
     sets = found["sets"]
     doubtful = [one["doubtful_number"] for one in sets if one["doubtful_number"] is not None]
     warned = {site for one in sets for site in one["warned"]} | set(_strangers(found))
     aside = sum(one["set_aside_number"]["all"] for one in sets)
-    word = groups_title(found).lower()
     figures = [
         ("sites", f"{found['J']:,}"),
-        (f"{word}, fused", f"{sum(one['K'] for one in sets):,}"),
+        (f"{sets[0]['groups']['word'].lower()}s, fused", f"{sum(one['K'] for one in sets):,}"),
         ("of these at several sites", f"{sum(one['shared'] for one in sets):,}"),
     ]
     if aside:
         figures.append(("excluded", f"{aside:,}"))
     if doubtful:
         figures.append((f"doubtful of {sum(one['N'] for one in sets):,} matches", f"{sum(doubtful):,}"))
-    judged = any(one["judged"] for one in sets)
-    if warned or judged:
+    if warned or any(one["judged"] for one in sets):
         figures.append(("sites with a warning", f"{len(warned):,}"))
     elif any(one["diagnostics"] is not None for one in sets):
         figures.append(("sites with a warning: too few sites to judge any", "–"))
-    return figures
+    return "\n".join(f"<div><dt>{escape(name)}</dt><dd>{escape(x)}</dd></div>" for name, x in figures)
 
 
 def verdict(found: Content) -> str:
@@ -345,14 +330,13 @@ def why(one: Content, found: Content) -> str:
         f"Found at several sites: {one['shared']:,}; at every site: {everywhere:,}; at one alone: {alone:,}.",
     ]
     if aside["all"]:
-        why = "gross outliers, of excluded sites, not seen or repeated, and not fitted"
-        lines.append(f"{aside['all']:,} are excluded, kept but not counted: {why}.")
+        lines.append(f"{aside['all']:,} are excluded: gross outliers, of excluded sites, not seen, or repeated.")
     if one["pieces_number"]:
         lines.append(f"{one['pieces_number']:,} times a site holds a {word} in several fragments.")
     if any(row["symbol"] == "σ" for row in one["fit"]["learned"]):
+        between = f"better than the variation between {word}s (spread), given the prior"
         lines.append(
-            f"Two sites' {word}s are matched where the variation of {word}s from site to site (noise) explains "
-            f"their difference better than the variation between {word}s (spread), given the prior."
+            f"Two sites' {word}s are matched where the variation from site to site (noise) explains them {between}."
         )
     return bullets(lines)
 
@@ -374,14 +358,18 @@ def aside(one: Content, found: Content) -> str:
         f'<td class="n">{"–" if a["nearest"] is None else a["nearest"]}</td></tr>'
         for a in one["excluded"]
     )
-    heads = (
-        '<thead><tr><th scope="col">Site</th><th scope="col" class="n">Nr there</th>'
-        '<th scope="col" class="n">Nearest</th></tr></thead>'
-    )
-    return (
-        f"<details><summary>Excluded: {number:,}</summary>"
-        f'<div class="scroll"><table>{heads}<tbody>{rows}</tbody></table></div></details>{fragments}'
-    )
+    table = _table([("Site", ""), ("Nr there", NUMBER), ("Nearest", NUMBER)], rows)
+    return f'<details><summary>Excluded: {number:,}</summary><div class="scroll">{table}</div></details>{fragments}'
+
+
+NUMBER = ' class="n"'
+"""Of a column of numbers."""
+
+
+def _table(heads: Iterable[tuple[str, str]], rows: str, caption: str = "") -> str:
+    """A table of rows in HTML under these heads, each with its attributes."""
+    cells = "".join(f'<th scope="col"{kind}>{head}</th>' for head, kind in heads)
+    return f"<table>{caption}<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def hyperparameters(one: Content, found: Content) -> str:
@@ -393,30 +381,23 @@ def hyperparameters(one: Content, found: Content) -> str:
     )
     if not rows:
         return "<p>No hyperparameters were learned.</p>"
-    heads = '<tr><th scope="col">Symbol</th><th scope="col" class="n">Value</th><th scope="col">Meaning</th></tr>'
-    return (
-        "<table><caption>Learned hyperparameters, in the features' units.</caption>"
-        f"<thead>{heads}</thead><tbody>{rows}</tbody></table>"
-    )
+    caption = "<caption>Learned hyperparameters, in the features' units.</caption>"
+    return _table([("Symbol", ""), ("Value", NUMBER), ("Meaning", "")], rows, caption)
 
 
 def _values(value: Number | list[Number], one: Content) -> str:
     """A number, or one for each column, with its name and unit; of many columns the first."""
     if not isinstance(value, list):
-        return escape(_value(value))
+        return "–" if value is None else f"{value:.4g}"
     groups = one["groups"]
     units = dict(zip(groups["features"], groups["units"], strict=True))
     named = groups["features"] if len(value) == len(groups["features"]) == groups["columns"] else one["columns"]
     lines = [
-        f"{escape(name)} {escape(_value(x))} {escape(units.get(name, ''))}".strip()
+        f"{escape(name)} {_values(x, one)} {escape(units.get(name, ''))}".strip()
         for name, x in zip(named, value, strict=False)
     ]
     more = f"<br>… {len(value) - LISTED} more" if len(value) > LISTED else ""
     return "<br>".join(lines[:LISTED]) + more
-
-
-def _value(value: Number) -> str:
-    return "–" if value is None else f"{value:.4g}"
 
 
 def settings(found: Content) -> str:
@@ -425,10 +406,9 @@ def settings(found: Content) -> str:
     lines = [f"Settings: {'; '.join(given)}."] if given else []
     for one in found["sets"]:
         fit = one["fit"]
-        families = ", ".join(
-            f"{f['family']}{' (' + str(f['shape']) + ')' if f['shape'] else ''} for {' and '.join(f['arrays'])}"
-            for f in fit["families"]
-        )
+        shapes = [f"{f['family']} ({f['shape']})" if f["shape"] else f["family"] for f in fit["families"]]
+        named = zip(shapes, fit["families"], strict=True)
+        families = ", ".join(f"{shape} for {' and '.join(f['arrays'])}" for shape, f in named)
         lines.append(
             f"{_sentence(one['name'])}: {families or 'no family'}; prior {fit['prior'] or 'none'}; engine "
             f"{fit['engine']}; {several(fit['sweeps'], 'sweep')}, {'' if fit['converged'] else 'not '}converged; "

@@ -95,11 +95,7 @@ def _points(found: Points, fusion: modelweld.Fusion, notes: list[str]) -> Pictur
     return {
         "type": "points",
         "features": names,
-        "atoms": {
-            "labels": list(range(K)),
-            "means": short(atoms[:K, chosen]),
-            "values": short(at_atoms[:K]),
-        },
+        "atoms": {"labels": list(range(K)), "means": short(atoms[:K, chosen]), "values": short(at_atoms[:K])},
         "members": {
             "labels": labels[local].tolist(),
             "means": short(inputs[np.ix_(local, chosen)]),

@@ -16,7 +16,6 @@ from modelweld.results.posterior.confidence import SURE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
     from modelweld.fusion import Fusion
@@ -82,7 +81,10 @@ class Plot:
         np.add.at(fragments, (np.repeat(np.arange(J), np.diff(matching.offsets)), matching.stacked_labels), 1)
         shade = np.where(np.arange(A) < matching.K, 1.0, 0.45) * (fragments > 0)
         ax = _axes(ax)
-        ax.imshow(shade[np.ix_(sites, atoms)], cmap=_shades(), vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+        from matplotlib import colors
+
+        colours = colors.LinearSegmentedColormap.from_list("held", ["#f5f7f8", MUTED, ACCENT])
+        ax.imshow(shade[np.ix_(sites, atoms)], cmap=colours, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
         for j, k in zip(*np.nonzero(fragments[np.ix_(sites, atoms)] > 1), strict=True):
             ax.text(k, j, f"{int(fragments[sites[j], atoms[k]])}", ha="center", va="center", color="white", fontsize=7)
         if J <= NAMED:
@@ -207,9 +209,3 @@ def _mark_times(ax: Axes, example: Time) -> None:
         from matplotlib.dates import ConciseDateFormatter
 
         ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator()))
-
-
-def _shades() -> Colormap:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("held", ["#f5f7f8", MUTED, ACCENT])

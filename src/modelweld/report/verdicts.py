@@ -103,14 +103,12 @@ def _about_number(found: Content) -> str:
     """How many groups there are, and what an interval of their number means."""
     groups = f"{several(found['K'], 'group')}, {found['shared']:,} of them shared by several sites"
     if found["K_interval"] is None:
-        why = "is not said where nothing speaks for sharing" if found["how"] == "drawn" else "was not computed"
-        return f"{groups}; how sure these numbers are {why}."
+        why = "is not stated without evidence of sharing" if found["how"] == "drawn" else "was not computed"
+        return f"{groups}; the uncertainty of these numbers {why}."
     (low, high), (least, most) = found["K_interval"], found["shared_interval"]
     K, shared = f"{low} to {high}" if low < high else low, f"{least} to {most}" if least < most else least
-    return (
-        f"{groups}; with a probability of at least {100 * found['level']:g} % each, their true number is {K} and that "
-        f"of shared ones {shared}, without what is excluded."
-    )
+    level = f"with a probability of at least {100 * found['level']:g} % each"
+    return f"{groups}; {level}, their true number is {K} and that of shared ones {shared}, without what is excluded."
 
 
 def _about_matches(found: Content) -> str:
@@ -142,7 +140,7 @@ def diagnose_sites(fusion: modelweld.Fusion, name: str, shown: Index, notes: lis
             "unshared": d.unshared,
             "score": exact(d.score),
             "surprise": exact(d.surprise),
-            "shift": exact(_largest(d.shift)),
+            "shift": exact(d.shift[np.nanargmax(np.abs(d.shift))]) if np.isfinite(d.shift).any() else None,
             "influence": exact(d.influence),
             "warning": d.warning,
         }
@@ -150,18 +148,13 @@ def diagnose_sites(fusion: modelweld.Fusion, name: str, shown: Index, notes: lis
     ]
 
 
-def _largest(shift: Array) -> float:
-    """The largest shift of any column, with its sign; NaN if none is known."""
-    return float(shift[np.nanargmax(np.abs(shift))]) if np.isfinite(shift).any() else np.nan
-
-
 def state_confidence(fusion: modelweld.Fusion, name: str, notes: list[str], *, draws: bool = True) -> Confidence | None:
     """Confidence of each match, from `draws` where these are affordable; None with a note if it cannot be computed."""
     matching = fusion._fit.drop_oversized().matchings[name]
     if len(matching.stacked_labels) * len(matching.counts) > MOST_PAIRS:
         notes.append(
-            f"Beyond {MOST_PAIRS:,} pairs of local parameters and atoms confidences are left out, and matches far from "
-            "their atom are listed instead of doubtful ones: fusion.confidence() takes its time."
+            f"Beyond {MOST_PAIRS:,} pairs of local parameters and atoms, confidences are left out and matches far from "
+            "their atom are listed: fusion.confidence() computes them."
         )
         return None
     try:
@@ -187,13 +180,14 @@ def list_doubtful(fusion: modelweld.Fusion, name: str, stated: Confidence | None
         for one, i in zip(_locate(fusion, matching, worst), worst, strict=True)
     ]
     if stated is not None and found:
-        drawn = stated.how == "drawn"
-        tables = (
-            shares_at(fusion.posterior.draws(name), matching.stacked_labels, worst)
-            if drawn
-            else _tables(fusion, name, worst)
-        )
-        _name_rivals(matching, found, tables)
+        drawn = fusion.posterior.draws(name) if stated.how == "drawn" else None
+        labels = matching.stacked_labels
+        tables = _tables(fusion, name, worst) if drawn is None else shares_at(drawn, labels, worst)
+        for doubt, rival in zip(found, tables, strict=True):
+            rival[doubt["atom"]] = -1.0
+            best = int(rival.argmax())
+            doubt["other"] = best if best < len(matching.counts) else None
+            doubt["other_probability"] = exact(rival[best])
     return found
 
 
@@ -220,15 +214,6 @@ def _tables(fusion: modelweld.Fusion, name: str, rows: Index) -> Array:
     return tables
 
 
-def _name_rivals(matching: Matching, found: list[Content], tables: Array) -> None:
-    """Write the most probable other atom into each doubt."""
-    for doubt, rival in zip(found, tables, strict=True):
-        rival[doubt["atom"]] = -1.0
-        best = int(rival.argmax())
-        doubt["other"] = best if best < len(matching.counts) else None
-        doubt["other_probability"] = exact(rival[best])
-
-
 def list_aside(fusion: modelweld.Fusion, name: str, matching: Matching) -> Content:
     """What is not counted, and why."""
     single = fragments(fusion, name)
@@ -236,12 +221,7 @@ def list_aside(fusion: modelweld.Fusion, name: str, matching: Matching) -> Conte
     aside = excluded(fusion, name) if len(matching.excluded) <= NOTED else []
     return {
         "excluded": [
-            {
-                "site": one.site,
-                "row": one.row,
-                "atom": int(matching.stacked_labels[row]),
-                "nearest": one.nearest,
-            }
+            {"site": one.site, "row": one.row, "atom": int(matching.stacked_labels[row]), "nearest": one.nearest}
             for row, one in zip(matching.excluded.tolist(), aside, strict=False)
         ],
         "set_aside_number": {"outliers": outliers, "all": len(matching.excluded)},

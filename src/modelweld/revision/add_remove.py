@@ -33,8 +33,7 @@ from modelweld.inputs.plain_tables import times_of
 from modelweld.inputs.sets import columns_of, stack_of
 from modelweld.inputs.stacks import stack_arrays
 from modelweld.kinds import align_again, kind_of
-from modelweld.kinds.rescaling import correct_sites
-from modelweld.kinds.site_effects import estimate_effects
+from modelweld.kinds.site_effects import correct_sites, estimate_effects
 from modelweld.libraries.reading import read_site
 from modelweld.results.fit_result import FitResult
 from modelweld.time.matcher import timeline_at
@@ -92,10 +91,7 @@ def without_site(
     recipe = fit.recipe and fit.recipe._replace(given=[fit.recipe.given[j] for j in stay])
     if from_scratch:
         if recipe is None:
-            raise InputError(
-                "what the sites sent at first and what fuse was asked for are not known here: the fusion was loaded "
-                "from a file, reduced or made by another method. Fuse the other sites again."
-            )
+            raise InputError("what the sites sent at first is not known here. Fuse the other sites again.")
         return recipe.fuse(recipe.given, sites)
     less = _revise(fit, [fit.given[j] for j in stay], sites, stay, refit, seed)
     less.recipe = recipe
@@ -125,7 +121,11 @@ def _revise(
     found = _estimate_effects(fit, given, matchings) if len(sites) > len(stay) else None
     if found is not None:
         kind = None if plain else kind_of(given)
-        given = _correct_arrays(given, found) if kind is None else correct_sites(given, found, kind)
+        if kind is None:
+            stack = found.correct(stack_arrays(given))
+            given = np.split(stack.values, stack.offsets[1:-1])
+        else:
+            given = correct_sites(given, found, kind)
         [(name, matching)] = _match_again(fit, given, sites, stay, refit, seed).items()
         [key] = matching.families
         matchings = {name: matching.say(*describe_effects(found, sites, _features(given[0], key, name)))}
@@ -136,12 +136,6 @@ def _revise(
     known = {name: value for name, value in fit.settings.items() if name != "restored"}
     settings = {**known, "revised": known.get("revised", 0) + 1} if known else {}
     return fit.with_(given=given, sites=sites, matchings=matchings, settings=settings)
-
-
-def _correct_arrays(given: Sequence[Any], effects: SiteEffects) -> list[Any]:
-    """Plain arrays as if sites did not differ."""
-    stack = effects.correct(stack_arrays(given))
-    return np.split(stack.values, stack.offsets[1:-1])
 
 
 def _features(model: Any, key: Any, set_name: str) -> list[str]:
@@ -191,10 +185,8 @@ def _match_again(
             columns = [columns_of(given[0], key, set_name, matchings, in_words=True) for key in old.families]
         for stack, (key, atoms) in zip(stacks, old.values.items(), strict=True):
             if stack.values.shape[1] != atoms.shape[1]:
-                raise InputError(
-                    f"the site names something that no earlier one has (words, classes, features): array {key!r} now "
-                    f"has {stack.values.shape[1]} columns instead of {atoms.shape[1]}. Fuse all sites again."
-                )
+                found = f"array {key!r} has {stack.values.shape[1]} columns instead of {atoms.shape[1]}"
+                raise InputError(f"the site has names that no earlier one has: {found}. Fuse all sites again.")
         kept = [old.labels[j] for j in stay]
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
         labels = np.concatenate([*kept, *new])

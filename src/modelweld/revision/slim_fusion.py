@@ -174,10 +174,8 @@ class SlimFusion:
         stacks = self._stacks(model)
         L, given = len(stacks[0].values), np.asarray(atoms)
         if given.shape != (L,) or len(np.unique(given)) < L or not np.isin(given, self.names).all():
-            raise InputError(
-                f"atoms must be {L} different ones of those in slim.names, one per value of the site: its labels when "
-                f"it was fused, or what place said; found {given.tolist()}."
-            )
+            what = f"{L} different ones of slim.names, one per value of the site (its labels, or what `place` gave)"
+            raise InputError(f"atoms must be {what}; found {given.tolist()}.")
         if L not in self.sizes:
             raise InputError(f"no site with {L} values was fused; there are sites of {np.unique(self.sizes).tolist()}.")
         if len(self.sizes) == 1:
@@ -190,11 +188,8 @@ class SlimFusion:
             rest = self.sums[key].copy()
             rest[where] -= align_sign(family, family.rows(stack.values, stack.variance, stack.weight), rest[where])
             if np.abs(rest[~left]).max(initial=0.0) > SUMS_ROUNDING * np.abs(self.sums[key]).max():
-                wrong = self.names[~left].tolist()
-                raise InputError(
-                    f"the site is the only holder of atoms {wrong}, but its values are not those that were added "
-                    "there: bring the very same values, in the order of their atoms."
-                )
+                held = f"the site is the only holder of atoms {self.names[~left].tolist()}"
+                raise InputError(f"{held}, but sent other values: give the same values, in the order of their atoms.")
             sums[key] = rest[left]
         sizes = np.delete(self.sizes, np.searchsorted(self.sizes, L))
         less = self._with(sums=sums, counts=counts[left], sizes=sizes, names=self.names[left])
@@ -255,10 +250,8 @@ class SlimFusion:
 
     def __getattr__(self, name: str) -> Any:
         """What is not there is likely something that a Fusion has."""
-        raise AttributeError(
-            f"{type(self).__name__!r} object has no attribute {name!r}: it holds neither values nor labels of sites. "
-            "What takes these, the fusion is asked before it is made slim."
-        )
+        what = "it holds neither values nor labels of sites: ask the fusion before it is made slim"
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}; {what}.")
 
     def __repr__(self) -> str:
         (set_name,) = self.pattern.sizes
@@ -268,27 +261,19 @@ class SlimFusion:
 def slim(fit: FitResult) -> SlimFusion:
     """The fusion without its sites; gross outliers, which are atoms of their own, go with them."""
     if len(fit.matchings) != 1:
-        raise InputError(
-            f"slim is for one set; this fusion matched {list(fit.matchings)}. Arrays of the later sets are arranged "
-            "by the labels of the earlier ones, which would be gone."
-        )
+        raise InputError(f"slim is for one set; this fusion matched {list(fit.matchings)}.")
     ((set_name, matching),) = fit.matchings.items()
     if matching.prior is None or not matching.families:
         raise InputError(f"a fusion by {matching.engine!r} has no model that could go on from sums; use fuse.")
     if matching.delta > 0:
-        raise InputError(
-            "some sites hold atoms in fragments, and which ones is known by local labels, which would go. Fuse with "
-            "search=Search(splits=False), or keep the fusion."
-        )
+        raise InputError("slim: some sites hold atoms in fragments; fuse with search=Search(splits=False).")
     stacks = fit.stacks(set_name)
     for (key, family), stack in zip(matching.families.items(), stacks, strict=True):
         _check_sufficient(family, stack, key)
     if matching.duplicates:
         copy, first = next(iter(matching.duplicates.items()))
-        raise InputError(
-            f"sites {fit.sites[first]!r} and {fit.sites[copy]!r} coincide and are counted once; sums alone "
-            "do not say what is left when one of them goes. Remove one first."
-        )
+        both = f"sites {fit.sites[first]!r} and {fit.sites[copy]!r}"
+        raise InputError(f"slim: {both} coincide and are counted once. Remove one first.")
     J, N = len(stacks[0].sizes), len(matching.stacked_labels)
     kept = np.ones(N, dtype=bool) if matching.kept is None else matching.kept
     sizes = np.bincount(group_of_values(stacks[0].offsets)[kept], minlength=J)
@@ -311,19 +296,11 @@ def slim(fit: FitResult) -> SlimFusion:
 
 def _check_sufficient(family: Family, stack: Stack, key: Key) -> None:
     """Refuse where sums of rows are not sufficient to refit."""
-    what = f"array {key!r}, {type(family).__name__}: "
-    if stack.variance is not None:
-        raise InputError(
-            f"{what}sites send a variance. What a value weighs then depends on the learned noise, so its sums cannot "
-            "be refitted without the values. Keep the fusion, or fuse values alone."
-        )
-    if rows_change(family, stack):
-        raise InputError(
-            f"{what}rows depend on learned hyperparameters, so their sums cannot be refitted without the values. Keep "
-            "the fusion, or fix what is learned (learning='nothing', where the family has it)."
-        )
-    if isinstance(family, Conditional):
-        raise InputError(f"{what}it works on the values themselves and has no sufficient sums. Keep the fusion.")
+    why = "sites send a variance" if stack.variance is not None else ""
+    why = why or ("rows depend on learned hyperparameters" if rows_change(family, stack) else "")
+    if why or isinstance(family, Conditional):
+        what = f"array {key!r}, {type(family).__name__}: {why or 'it works on the values themselves'}"
+        raise InputError(f"{what}, so that sums cannot be refitted without the values. Keep the fusion.")
 
 
 NEW_SITE = "new"
@@ -341,10 +318,7 @@ def conform(model: Any, pattern: LocalModel) -> LocalModel:
     own = keep_arrays(own, arrays)
     aligned, own = check_models([pattern, own.with_(site=own.site or NEW_SITE, auxiliary=())])
     if aligned.coordinates != pattern.coordinates:
-        raise InputError(
-            "the site names coordinates that those before do not have, and sums cannot be widened: fuse all sites "
-            "again, or leave the new names out."
-        )
+        raise InputError("the site names coordinates that those before do not have: fuse all again, or leave them out.")
     return own
 
 

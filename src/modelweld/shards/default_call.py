@@ -234,14 +234,12 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
     if centre.changing and sweeps:
         learn(engine, centre)
         trace.append(("learning", centre.objective()))
-    rounds, changed = list[int](), list[int]()
+    changed = list[int]()
     for t in range(1, sweeps + 1):
         report_progress("polishing", t - 1, sweeps)
-        passes, moved = polish(engine, centre, (request.seed, t))
-        rounds.append(passes)
-        changed.append(moved)
+        changed.append(polish(engine, centre, (request.seed, t))[1])
         trace.append((f"sweep {t}", centre.objective()))
-        if not moved:
+        if not changed[-1]:
             break
         learn(engine, centre)
         trace.append((f"learning {t}", centre.objective()))
@@ -250,7 +248,6 @@ def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLIS
         centre,
         surveys[0],
         trace=tuple(trace),
-        rounds=tuple(rounds),
         changed=tuple(changed),
         converged=changed[-1:] == [0],
         reasons=tuple(reasons),
@@ -374,13 +371,11 @@ def check_request(request: Request, sweeps: int) -> None:
     if not (request.families is None or isinstance(request.families, Family)):
         raise InputError(f"shards are fused by one array: give one Family; found {request.families!r}.")
     if isinstance(request.prior, BetaBernoulli) and request.prior.form != "exact":
-        raise InputError(
-            f"shards need the exact form of the prior, by which merges are scored; found {request.prior.form!r}."
-        )
+        raise InputError(f"shards need the exact form of the prior; found {request.prior.form!r}.")
     if isinstance(request.prior, BirthDeath):
-        raise InputError("shards are fused without times, and a prior of lives needs some: use modelweld.fuse.")
+        raise InputError("shards are fused without times, which BirthDeath needs: use modelweld.fuse.")
     if sweeps < 0:
-        raise InputError(f"sweeps is a number of polishing sweeps, not negative; found {sweeps}.")
+        raise InputError(f"sweeps must be a number, not negative; found {sweeps}.")
 
 
 def check_alike(surveys: Sequence[About]) -> None:
@@ -390,18 +385,14 @@ def check_alike(surveys: Sequence[About]) -> None:
     first = surveys[0]
     for s, x in enumerate(surveys):
         if (x.array, x.columns, x.width) != (first.array, first.columns, first.width):
-            raise InputError(
-                f"shard {s}: all shards must send the same array with the same columns in the same order. It has "
-                f"{x.array or 'plain arrays'} with {x.width} columns {list(x.columns[:5])}, the first shard "
-                f"{first.array or 'plain arrays'} with {first.width} columns {list(first.columns[:5])}."
-            )
+            own, other = (f"{y.array or 'plain arrays'}, {y.width} columns {list(y.columns[:5])}" for y in (x, first))
+            raise InputError(f"shard {s}: all shards must send the same array and columns; found {own}; {other}.")
         check_family(x.family, x.changing)
     small = [s for s, x in enumerate(surveys) if x.sites < FEWEST_SITES_OF_A_SHARD]
     if small and len(surveys) > 1:
         warn_user(
-            f"{len(small)} of {len(surveys)} shards have fewer than {FEWEST_SITES_OF_A_SHARD} sites (first of them is "
-            f"shard {small[0]} with {surveys[small[0]].sites}): their own matchings rest on little. Put more "
-            "sites into a shard.",
+            f"{len(small)} of {len(surveys)} shards have fewer than {FEWEST_SITES_OF_A_SHARD} sites (first: shard "
+            f"{small[0]} with {surveys[small[0]].sites}): their own matchings rest on little. Make larger shards.",
             SmallShardWarning,
         )
 
@@ -417,7 +408,7 @@ def check_family(family: Family, changing: bool) -> None:
     moments = getattr(family, "learning", "") == "moments"
     if sees or changes or moments or is_signless(family):
         raise InputError(
-            "shards are fused by sums of rows (sufficient statistics): Gaussian with shape 'diagonal' or 'scalar' and "
-            "learning by 'likelihood' or 'nothing', NormalGamma, Counts, Directions that are not axial, Rates, "
-            f"Proportions, or a family of yours whose rows stay as they are. Found {family!r}; use modelweld.fuse."
+            "shards take Gaussian ('diagonal' or 'scalar', not learning by 'moments'), NormalGamma, Counts, "
+            "Directions that are not axial, Rates, Proportions, or a family whose rows depend on no hyperparameter; "
+            f"found {family!r}. Use modelweld.fuse."
         )

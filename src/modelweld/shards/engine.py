@@ -11,6 +11,7 @@ from __future__ import annotations
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -168,12 +169,7 @@ class OnDask(Engine):
             for _ in range(self.shards * threads[late] // sum(threads.values())):
                 s = max(homes.values(), key=len).pop()
                 there = {"workers": [late], "allow_other_workers": True}  # others, should it leave again
-                self.held[s] = self.client.submit(_same, self.held[s], **there, **self.options)
-
-
-def _same(shard: Shard) -> Shard:
-    """What is submitted to a worker for a shard to lie there."""
-    return shard
+                self.held[s] = self.client.submit(copy, self.held[s], **there, **self.options)
 
 
 def _at_work(function: Function, held: Any, family: Family | None, labels: Index | None, *arguments: Any) -> Any:

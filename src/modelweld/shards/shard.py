@@ -194,17 +194,14 @@ def _models(given: Sequence[Any], family: Family | None) -> tuple[Stack, tuple[s
     check_units(models)
     names = tuple(m.site or str(j) for j, m in enumerate(models))
     if any(m.time is not None for m in models):
-        raise InputError("these sites have times, and shards are fused without: use modelweld.fuse, or leave them out.")
+        raise InputError("shards are fused without times: leave them out, or use modelweld.fuse.")
     kind = kind_of(models)
     sites, reasons = clip_weights(kind.arrange(models), names)
     sites = kind.weigh(sites) if family is None else sites
     decided = families_by_set(sites, kind.families(sites) if family is None else family)
     if len(decided) != 1 or len(next(iter(decided.values()))) != 1:
         arrays = {name: list(families) for name, families in decided.items()}
-        raise InputError(
-            f"shards are fused by one array of one set, but these sites send {arrays}. Let the other arrays ride, "
-            "send the one array only, or use modelweld.fuse."
-        )
+        raise InputError(f"shards are fused by one array of one set; found {arrays}. Make the others auxiliary.")
     [(set_name, families)] = decided.items()
     [(key, chosen)] = families.items()
     along = models[0].along[str(key)]

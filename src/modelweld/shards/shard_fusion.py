@@ -33,8 +33,6 @@ class ShardFusion(SlimFusion):
         Whether rows depend on hyperparameters.
     trace : tuple of (str, float)
         The objective after each stage: "shards", "merge", then "sweep 1", "learning 1", ...; it never falls.
-    rounds : tuple of int
-        How many rounds each polishing sweep took: 1 where all proposals were taken at once.
     changed : tuple of int
         How many shards changed in each polishing sweep.
     converged : bool
@@ -63,7 +61,6 @@ class ShardFusion(SlimFusion):
     fragments: Fragments | None
     changing: bool
     trace: tuple[tuple[str, float], ...]
-    rounds: tuple[int, ...]
     changed: tuple[int, ...]
     converged: bool
     moved: Moved
@@ -81,10 +78,7 @@ class ShardFusion(SlimFusion):
     def check_sufficient(self) -> None:
         """Sums are not all there is to know where rows depend on what is learned, or sites hold atoms in fragments."""
         if self.changing or self.fragments is not None:
-            raise InputError(
-                "sites have standard errors, rows that depend on what is learned, or fragments of atoms: sums can "
-                "neither be saved nor be added to. Keep the shards, or make a fusion of them with to_fusion()."
-            )
+            raise InputError("sums do not suffice with standard errors, fragments or learned rows: use to_fusion().")
 
     def labels(self, s: int) -> list[Index]:
         """Atom of each local parameter of shard s, site by site, in the order given: fetched from where it lies.
@@ -112,14 +106,14 @@ class ShardFusion(SlimFusion):
             set_name = str(axes[0])
         stacked, offsets = np.concatenate(labels), offsets_of([len(x) for x in labels])
         alone = np.flatnonzero(stacked >= len(self.counts))
-        values = np.concatenate([_values_of(site) for site in given])[alone[np.argsort(stacked[alone])]]
+        sent = np.concatenate([site.arrays[name] if isinstance(site, LocalModel) else site for site in given])
         held = np.unique(np.stack([stacked, group_of_values(offsets)]), axis=1)[0]
         matching = Matching(
             stacked_labels=stacked,
             offsets=offsets,
             counts=np.bincount(held, minlength=len(self.counts)),
             families={name: self.family},
-            values={name: np.vstack([self.atoms, values])},
+            values={name: np.vstack([self.atoms, sent[alone[np.argsort(stacked[alone])]]])},
             prior=self.prior,
             objective=self.objective,
             history=tuple(value for _, value in self.trace),
@@ -135,12 +129,6 @@ class ShardFusion(SlimFusion):
         if len(set(distinct)) < len(distinct):  # sites of different shards may have the same name
             distinct = [str(j) for j in range(len(given))]
         return Fusion(FitResult(given, distinct, {set_name: matching}))
-
-
-def _values_of(site: Any) -> Array:
-    """The values that one site sent, one row per local parameter."""
-    [values] = site.arrays.values() if isinstance(site, LocalModel) else [site]
-    return np.asarray(values)
 
 
 def _find_first(copied: Index) -> dict[int, int]:

@@ -82,13 +82,12 @@ class Chains:
 
     def log_evidence(self, y: Array, variance: Array, spread: Array, memory: float) -> float:
         """Log evidence of values y (N, D), measured from the mean, of these own variances (infinite: not seen)."""
-        return self._filter(y, variance, spread, memory, sloped=False)[0]
+        return self.with_slopes(y, variance, spread, memory, sloped=False)[0]
 
-    def with_slopes(self, y: Array, variance: Array, spread: Array, memory: float) -> tuple[float, Slopes]:
+    def with_slopes(
+        self, y: Array, variance: Array, spread: Array, memory: float, *, sloped: bool = True
+    ) -> tuple[float, Slopes]:
         """The same, and its slopes."""
-        return self._filter(y, variance, spread, memory, sloped=True)
-
-    def _filter(self, y: Array, variance: Array, spread: Array, memory: float, *, sloped: bool) -> tuple[float, Slopes]:
         from modelweld.time.motion_kernels import evidence_and_slopes
 
         own = np.ascontiguousarray(variance)

@@ -404,17 +404,13 @@ class Stream:
         """Numbers of the atoms of one more group, which comes at the newest time or later."""
         when = read_time(time, self._newest)
         if number_of(when) < self._time:
-            raise InputError(
-                f"a stream goes forwards: its newest time is {spell(self._newest)}, found {time!r}. "
-                "fusion.add(model, time=...) takes groups of any time."
-            )
+            newest = f"the newest time is {spell(self._newest)}; found {time!r}"
+            raise InputError(f"a stream goes forwards: {newest}. fusion.add(model, time=...) takes any time.")
         models = align_again([self._like, read_site(model).with_(time=self._like.time)])
         stack = stack_of(models[1:], self._key, self._set, {})
         if stack.values.shape[1] != self._width:
-            raise InputError(
-                f"the group has {stack.values.shape[1]} columns in array {self._key!r} instead of {self._width}: it "
-                "names something that no earlier one has. Fuse all sites again."
-            )
+            found = f"{stack.values.shape[1]} columns in array {self._key!r} instead of {self._width}"
+            raise InputError(f"the group has {found}: it has names that no earlier one has. Fuse all sites again.")
         self._newest = max(self._newest, when)
         return self._match(stack, number_of(when))
 

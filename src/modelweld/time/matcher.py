@@ -200,13 +200,11 @@ def fit_in_time(values: SetValues, plan: Plan, prior: BirthDeath | None, rng: np
 def check_plan(plan: Plan) -> BirthDeath | None:
     """The prior that was asked for, if any; what cannot be asked of groups in time is refused."""
     if plan.prior != "auto" and not isinstance(plan.prior, BirthDeath):
-        raise InputError(
-            f"groups with times take the prior BirthDeath or none; found {type(plan.prior).__name__}, which presets "
-            "have. Leave prior and preset out, or leave the times out."
-        )
+        found = type(plan.prior).__name__
+        raise InputError(f"sites with times take the prior BirthDeath and no preset; found {found}.")
     if plan.splits is True or plan.engine == "compiled":
         what = "search=Search(splits=True)" if plan.splits is True else "engine='compiled'"
-        raise InputError(f"{what} is not for groups that have times: leave it out, or leave the times out.")
+        raise InputError(f"{what} is not for sites with times: leave it out, or leave the times out.")
     return plan.prior if isinstance(plan.prior, BirthDeath) else None
 
 
@@ -217,11 +215,8 @@ def deciding(parts: Mapping[Key, tuple[Stack, Family]]) -> tuple[Key, Stack, Mov
     able = [one for one in able if isinstance(one[2], Drift)] or able
     if len(able) != 1:
         found = ", ".join(f"{key!r} ({type(family).__name__})" for key, (_, family) in parts.items())
-        raise InputError(
-            "groups that have times are matched by one array, of real values (Gaussian), compositions (Counts) or "
-            f"directions (Directions); found {found}. Name one, families={{name: modelweld.Drift()}}, or leave the "
-            "times out: networks, and families of other values, are fused without."
-        )
+        one = "sites with times are matched by one array, of real values, compositions (Counts) or Directions"
+        raise InputError(f"{one}; found {found}. Name one, families={{name: modelweld.Drift()}}.")
     return able[0]
 
 

@@ -16,12 +16,8 @@ def evidence_and_slopes(order, ends, gap, y, variance, spread, memory, sloped):
     N, D = y.shape
     by_variance = np.zeros((N, D) if sloped else (0, D))
     by_mean, by_spread = np.zeros(D), np.zeros(D)
-    by_memory, value, begin = 0.0, 0.0, 0
-    longest = 0
-    for c in range(len(ends)):
-        longest = max(longest, ends[c] - begin)
-        begin = ends[c]
-    ms, Ps = np.empty((longest, D)), np.empty((longest, D))
+    by_memory, value = 0.0, 0.0
+    ms, Ps = np.empty((N, D)), np.empty((N, D))
     m, P, to_m, to_P = np.empty(D), np.empty(D), np.empty(D), np.empty(D)
     begin = 0
     for c in range(len(ends)):

@@ -263,7 +263,9 @@ def link(walk: Walk, j: int) -> int:
         return 0
     ends = way.closing[board.slot[walk.last[pasts]]]
     starts = way.opening[board.slot[board.group[walk.ahead[futures]]]]
-    gains = link_gains(walk, j, pasts, futures, ends, starts)
+    _, with_past, own = np.intersect1d(pasts, futures, return_indices=True)
+    known = walk.past_of(pasts, j), walk.future_of(futures, j)  # both brought to the time of group j
+    gains = board.motion.links(*known, ends, starts, (with_past, own))
     choice = best_links(gains)
     linked = choice != NEW
     at = np.full(len(walk.ahead), NEW)
@@ -284,15 +286,6 @@ def best_links(gains: Array) -> Index:
     choice, found = np.full(len(gains), NEW), best_assignment(gains[np.ix_(a, b)], np.zeros(len(a)), len(a))
     choice[a[found != NEW]] = b[found[found != NEW]]
     return choice
-
-
-def link_gains(walk: Walk, j: int, pasts: Index, futures: Index, ends: Array, starts: Array) -> Array:
-    """What the objective gains by each link (A, B), both sides brought to the time of group j.
-
-    Less what the prior gives for the `ends` of pasts and the `starts` of futures.
-    """
-    _, at, own = np.intersect1d(pasts, futures, return_indices=True)
-    return walk.board.motion.links(walk.past_of(pasts, j), walk.future_of(futures, j), ends, starts, (at, own))
 
 
 def relink(walk: Walk, pasts: Index, futures: Index, apart: Index) -> None:
