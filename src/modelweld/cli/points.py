@@ -74,10 +74,8 @@ def read_data(path: Path, model: object, features: Sequence[str] | None) -> tupl
             X = check_values(read_npy(path)["values"], "the data")
     wanted = getattr(model, "n_features_in_", X.shape[-1])
     if X.ndim != 2 or X.shape[1] != wanted:
-        raise InputError(
-            f"{path}: the model was fitted on {wanted} columns, and the data have shape {X.shape}. Say which columns: "
-            "--features, by their names in a csv file."
-        )
+        found = f"the model was fitted on {wanted} columns, and the data have shape {X.shape}"
+        raise InputError(f"{path}: {found}. Name the columns of a csv file: --features.")
     return X, names
 
 

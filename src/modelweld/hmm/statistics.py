@@ -135,9 +135,8 @@ class Summary:
         n, first, second = moments(statistics.sums)
         mean, square = first / n[:, None], second / n[:, None, None]
         covariance = square - mean[:, :, None] * mean[:, None, :] + VARIANCE_ROUNDING * square * np.eye(len(unit))
-        return cls(
-            n.copy(), centre + unit * mean, covariance * unit[:, None] * unit, statistics.moves, statistics.starts
-        )
+        scaled = centre + unit * mean, covariance * unit[:, None] * unit
+        return cls(n.copy(), *scaled, statistics.moves, statistics.starts)
 
 
 class Sequences(NamedTuple):

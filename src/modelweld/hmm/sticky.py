@@ -247,7 +247,10 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         self.bound_ = best.point.bound - zeta * len(given.frames) * float(np.log(unit).sum())
         self.history_ = tuple(best.history)
         self.converged_ = best.converged
-        self._warn(best)
+        if not self.converged_:
+            what = f"no step gained less than tol among the last {self.max_iter}: raise max_iter or tol."
+            warn_user(what, ConvergenceWarning)
+        warn_if_all_used(self.n_states_, self.n_states, "so that there may be more of them: raise n_states")
         return self
 
     def predict(self, X: ArrayLike, lengths: ArrayLike | None = None) -> Index:
@@ -272,16 +275,20 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
 
     def _begin(self, scaled: Sequences, unit: Array, zeta: float, seed: int) -> Course:
         """The start of an ascent."""
-        learned = self.prior_scale == "learned"
-        scale = np.full(len(unit), windows.FIRST_SHARE) if learned else float(self.prior_scale) / unit**2
-        prior, at = Prior(scale, self.mean_precision), self._concentrations
-        problem = Problem(features(scaled.frames), scaled.offsets, Setting(zeta, at, learned))
+        prior, at = self._first_prior(unit, windows.FIRST_SHARE), self._concentrations
+        setting = Setting(zeta, at, self.prior_scale == "learned")
+        problem = Problem(features(scaled.frames), scaled.offsets, setting)
         rng = np.random.default_rng(seed)
         if self.start == "random":
             statistics = windows.draw_statistics(problem.features, self.n_states, rng)
         else:
             statistics = windows.pool_statistics(problem, self.n_states, self.window, prior, rng)
         return Course(problem, Point(statistics, Sticks.first(len(statistics.starts), at), prior))
+
+    def _first_prior(self, unit: Array, share: float) -> Prior:
+        """The prior of the scale that was given or, where it is learned, of a share of the features' variances."""
+        scale = np.full(len(unit), share) if self.prior_scale == "learned" else float(self.prior_scale) / unit**2
+        return Prior(scale, self.mean_precision)
 
     def _correlation_time(self, scaled: Sequences, unit: Array, seed: int) -> float:
         """The autocorrelation time within the states of a fit with zeta 1, which need not be led to its end."""
@@ -296,14 +303,9 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
     def _publish(self, summary: Summary, zeta: float, share: float | None) -> Self:
         """All that can be asked, from statistics: also what `fit` ends with, so that both give the same model."""
         centre, unit, statistics, at = summary.centre, summary.unit, summary.statistics(), self._concentrations
-        if self.prior_scale != "learned":
-            prior = Prior(float(self.prior_scale) / unit**2, self.mean_precision)
-        elif share is not None:
-            prior = Prior(np.full(len(unit), share), self.mean_precision)
-        else:
-            prior = learn_prior(
-                zeta * statistics.sums, Prior(np.full(len(unit), windows.FIRST_SHARE), self.mean_precision)
-            )
+        prior = self._first_prior(unit, share or windows.FIRST_SHARE)
+        if self.prior_scale == "learned" and share is None:
+            prior = learn_prior(zeta * statistics.sums, prior)
         order = statistics.by_size  # sticks are for states by size, whatever order they are kept in
         back = np.append(np.argsort(order), len(order))
         sorted_ = statistics.take(order)
@@ -329,14 +331,6 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
     @property
     def _concentrations(self) -> Concentrations:
         return Concentrations(float(self.eta), float(self.kappa), float(self.eta0), float(self.gamma))
-
-    def _warn(self, best: Course) -> None:
-        if not self.converged_:
-            warn_user(
-                f"no step gained less than tol among the last {self.max_iter}: raise max_iter or tol.",
-                ConvergenceWarning,
-            )
-        warn_if_all_used(self.n_states_, self.n_states, "so that there may be more of them: raise n_states")
 
 
 SETTINGS = ("kappa", "eta", "gamma", "eta0", "mean_precision")

@@ -53,10 +53,8 @@ def check_lacking(models: Sequence[LocalModel], coordinate: str) -> None:
             odd.append((len(lacks) + len(alone), j, what))
     if odd:
         _, j, what = max(odd)
-        raise InputError(
-            f"site {models[j].site or j}: its {coordinate}s are not those of the others: {what}. Rename those that "
-            "mean the same; state what the site never measured: read(model, lacks=[...])."
-        )
+        site, remedy = models[j].site or j, "Rename those that mean the same, or state read(model, lacks=[...])"
+        raise InputError(f"site {site}: its {coordinate}s are not those of the others: {what}. {remedy}.")
 
 
 def spell_lacking(models: Sequence[LocalModel], coordinate: str) -> list[Finding]:

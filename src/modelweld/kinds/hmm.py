@@ -260,10 +260,8 @@ def _check_codes(models: Sequence[LocalModel]) -> None:
     if odd is not None:
         what = "names its codes" if named[odd] else f"has {sizes[odd]} codes without names"
         other = "names them" if named[0] else f"has {sizes[0]} without names"
-        raise InputError(
-            f"site {models[odd].site or odd} {what} and site {models[0].site or 0} {other}: code 3 need not be the "
-            "same at both. Name the codes in their order: read(model, features=[...])."
-        )
+        both = f"site {models[odd].site or odd} {what} and site {models[0].site or 0} {other}"
+        raise InputError(f"{both}. Name the codes in their order at all sites: read(model, features=[...]).")
 
 
 def _with_covariances(model: LocalModel, *, beside: bool) -> LocalModel:

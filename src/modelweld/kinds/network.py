@@ -129,14 +129,14 @@ def network(
         weight[f"W{last}"] = np.broadcast_to(arrays["counts"], W[-1].shape)
     if inputs is not None:
         arrays["inputs"], axes["inputs"] = inputs, (None, feature)
-    coordinates = {} if features is None else {"feature": list(features)}
-    labels = {} if classes is None else {str(label): label for label in classes}
+    labels = {str(label): label for label in (() if classes is None else classes)}
+    named = {"feature": features, "class": None if classes is None else list(labels)}
     return LocalModel(
         arrays,
         axes,
         weight=weight,
         site=site,
-        coordinates=coordinates if classes is None else {**coordinates, "class": list(labels)},
+        coordinates={name: list(entries) for name, entries in named.items() if entries is not None},
         partial=[] if classes is None else ["class"],
         kind="network",
         facts={**(facts or {}), "activation": activation, "labels": labels},

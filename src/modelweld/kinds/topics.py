@@ -159,16 +159,10 @@ class Topics(Kind):
             deciding = {name for key in fusion.matching.families for name in arrays_of(key)}
             atoms = fusion.array("smoothed" if "smoothed" in deciding else "words")
             words = shares(np.maximum(atoms, 0.0)) * fusion.total("counts")[:, None]
-        facts = common_facts(models)
-        return topics(
-            words,
-            models[0].coordinates.get("word"),
-            alpha=fusion.total("alpha") / len(models),
-            eta=fusion.average("eta"),
-            counted=bool(facts["counted"]),
-            documents=sum(int(m.facts.get("documents", 0)) for m in models),
-            facts=facts,
-        )
+        facts, documents = common_facts(models), sum(int(m.facts.get("documents", 0)) for m in models)
+        vocabulary, counted = models[0].coordinates.get("word"), bool(facts["counted"])
+        alpha, eta = fusion.total("alpha") / len(models), fusion.average("eta")
+        return topics(words, vocabulary, alpha=alpha, eta=eta, counted=counted, documents=documents, facts=facts)
 
     def move(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
         """Numbers of words move by the ratios of those that were matched."""
@@ -234,16 +228,9 @@ def embedding_topics(
     length = np.linalg.norm(centres, axis=1, keepdims=True)
     if not (length > 0).all():
         raise InputError("embedding_topics: a centre of length zero has no direction; leave such a topic out.")
-    spreads = np.maximum(2 * (1 - length), 0.0) / centres.shape[1]
-    return mixture(
-        centres / length,
-        spreads + np.zeros(centres.shape),
-        counts,
-        counted=False,
-        features=features,
-        site=site,
-        facts={"class": "sklearn.KMeans"},
-    )
+    spreads = np.maximum(2 * (1 - length), 0.0) / centres.shape[1] + np.zeros(centres.shape)
+    facts = {"class": "sklearn.KMeans"}
+    return mixture(centres / length, spreads, counts, counted=False, features=features, site=site, facts=facts)
 
 
 EMPTY = 0.5

@@ -173,15 +173,12 @@ class GroupTable:
             yield known_by, hide([", ".join(words[:LISTED]) for words in self.words], self.small, FEW)
         differs, decimals = self.differs, self.decimals
         for d, title in list(enumerate(self.titles()))[:LISTED]:
-            yield (
-                title,
-                [
-                    FEW if small else spell(x, decimals[d]) + (f" (fused {spell(fused, decimals[d])})" if other else "")
-                    for x, fused, other, small in zip(
-                        self.means[:, d], self.fused[:, d], differs[:, d], self.small, strict=True
-                    )
-                ],
-            )
+            entries = zip(self.means[:, d], self.fused[:, d], differs[:, d], strict=True)
+            spelt = [
+                spell(x, decimals[d]) + (f" (fused {spell(fused, decimals[d])})" if other else "")
+                for x, fused, other in entries
+            ]
+            yield title, hide(spelt, self.small, FEW)
 
     def _shown(self, points: Array) -> Array:
         """Numbers of points, NaN where they are too few to be shown."""

@@ -45,7 +45,6 @@ from modelweld.time.timeline import Timeline, motion_of, pasts, places_of_values
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-    from modelweld.results.fit_result import FitResult
 
 NO_TIMES = "these sites have no times: fuse(models, times=[...]) says when each was trained."
 
