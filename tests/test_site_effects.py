@@ -76,6 +76,19 @@ def test_sites_that_differ_are_matched_as_if_they_did_not(way, seed):
     assert score > (0.75 if way is standardise else 0.9), score
 
 
+@pytest.mark.filterwarnings("ignore::modelweld.ModelweldWarning")
+@pytest.mark.parametrize("seed", [4, 5])
+def test_offsets_are_looked_for_where_values_lie_far_from_their_atoms(seed):
+    """Small offsets, half of the values shared: matched as they are, most values have a partner, and the wrong one."""
+    rng = np.random.default_rng(seed)
+    shared, sites = rng.normal(0, 1, (4, 5)), []
+    for _ in range(3):
+        atoms = np.vstack([shared, rng.normal(0, 1, (4, 5))])
+        sites.append(atoms + rng.normal(0, 0.1, (8, 5)) + rng.normal(0, 0.5, 5))
+    truth = np.concatenate([[*range(4), *range(4 + 4 * j, 8 + 4 * j)] for j in range(3)])
+    assert adjusted_rand_score(truth, np.concatenate(fuse(sites).labels)) > 0.9
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_clean_sites_are_left_as_they_are(seed):
     J, D = 2 + seed % 7, 2 + seed % 5

@@ -13,6 +13,7 @@ import scipy
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family
+from modelweld.core.gaussian import parts
 from modelweld.core.match import Plan
 from modelweld.core.matching import Matching
 from modelweld.core.values import Flags, Index, Stack, group_of_values, offsets_of
@@ -29,7 +30,7 @@ from modelweld.fit.effects.slopes import (
     log_odds,
 )
 from modelweld.fit.screening.screens import find_oversized
-from modelweld.fit.screening.totals import Totals, find_units, name_standardised, total_stack
+from modelweld.fit.screening.totals import BY_THEMSELVES, Totals, find_units, name_standardised, total_stack
 
 SLIGHT, DEVIATIONS = 4.0, 3.0
 """Nats beyond their prices that all effects gain together, given labels, or deviations above what chance gives, below
@@ -103,7 +104,13 @@ def is_slight(board: Board, spread_out: Flags) -> bool:
 
 
 def all_share(board: Board) -> bool:
-    """Whether every site shares half of its values, and sites that share a quarter with each other hang together."""
+    """Whether every site shares half of its values, and sites that share a quarter with each other hang together.
+
+    Not where values lie so far from their atoms that offsets may be what keeps them apart.
+    """
+    (_, noise, spread), (_, weight, *_) = board.families[0].hyperparameters, parts(board.rows[0])  # type: ignore[attr-defined]
+    if np.median(weight * spread / noise) < BY_THEMSELVES**-2:
+        return False
     J, K, size = len(board.sizes), len(board.counts), board.sizes
     held = np.zeros((J, K))
     held[board.group, board.labels] = 1.0

@@ -224,15 +224,14 @@ class Problem:
         gone = np.count_nonzero(e) - np.count_nonzero(fewer.effects.coefficients)
         return fewer if fewer.value > best.value - gone else best
 
-    def vote(self, labels: Index | None = None) -> list[Fitted]:
-        """Effects that sites vote for, if enough values are shared given them; and more than at `labels`, if given."""
-        own, J, found = group_of_values(self.stack.offsets), len(self.stack.sizes), []
-        for start in starts_by_votes(self.stack, self.deviation):
-            proposed = self.propose(start)
-            number = [len(np.unique(x * J + own)) - len(np.unique(x)) for x in (labels, proposed) if x is not None]
-            if number[-1] > max(number[:-1], default=-1) and not self.find_unlike(start, proposed)[1]:
-                found.append(self.solve(proposed, start, bool(start.log_scale.any())))
-        return found
+    def vote(self) -> list[Fitted]:
+        """Effects that sites vote for, if enough values are shared given them."""
+        starts = [(start, self.propose(start)) for start in starts_by_votes(self.stack, self.deviation)]
+        return [
+            self.solve(labels, start, bool(start.log_scale.any()))
+            for start, labels in starts
+            if not self.find_unlike(start, labels)[1]
+        ]
 
     def propose_and_solve(self, start: SiteEffects, scaled: bool) -> Fitted:
         """Effects given the labels that a fit of corrected values finds."""
@@ -254,16 +253,13 @@ def search(problem: Problem, labels: Index, slight: bool, together: bool) -> tup
     """The best effects from all starts, if they are evident beside the fit without any, whose labels are given.
 
     Effects must show in what a site shares: those of sites that share too little even then are zero, and whether there
-    are such sites is returned. Where effects are `slight` at these labels, those that sites vote for must match more
-    values and be evident before others are tried; where sites hang `together`, those at these labels must gain more
-    than by chance, and they or those voted for be evident.
+    are such sites is returned. Where effects are `slight` at these labels, those that sites vote for must be evident
+    before others are tried; where sites hang `together`, those at these labels must gain more than by chance, and they
+    or those voted for be evident.
     """
     none = SiteEffects(*np.zeros_like(problem.totals))
-    found = [] if together else problem.vote(labels if slight else None)
-    if slight and not found:
-        return None, False
-    without, _ = problem.judge(none, labels)
-    if slight and max(map(_value, found)) <= without.value + EVIDENT:
+    found, (without, _) = [] if together else problem.vote(), problem.judge(none, labels)
+    if slight and max(map(_value, found), default=without.value) <= without.value + EVIDENT:
         return None, False
     found += (problem.solve(labels, none, scaled) for scaled in (False, True))
     if together and max(map(_value, found)) > without.value + BY_CHANCE:
