@@ -35,8 +35,11 @@ RECORD = Path(__file__).with_suffix(".json")
 D, ATOMS, HELD = 50, 100, 50  # every site holds half of a hundred atoms, as in benchmarks/scale.py
 SHARD = 2_000  # sites of a large shard: 100,000 values, 40 MB
 FEWEST_SHARDS = 4
+FLAT_UP_TO = 2 * 10**6  # values whose fusion in one process takes 4 GB
 SEEDS = (30, 31)
 CORES, MACHINES, BILLION = 16, 100, 10**9
+PRICE = 0.80
+"""Dollars for an hour of a machine of so many cores: what clouds ask for one on demand, to the nearest tenth or two."""
 FAMILY = Gaussian(shape="scalar")
 
 
@@ -117,10 +120,12 @@ def on_dask(N: int, workers: int = 2) -> dict[str, Any]:
         fuse_on_dask(client, sources(20_000), FAMILY, keep=False)  # loads compiled code
         busy = sum(client.run(time.process_time).values())
         own = time.process_time()
+        began = time.perf_counter()
         engine = OnDask(client, sources(N), keep=False, family=FAMILY)
         fused = run(engine)
         return {
             "N": N,
+            "wall_s": time.perf_counter() - began,
             "shards": engine.shards,
             "workers_s": sum(client.run(time.process_time).values()) - busy,
             "client_s": time.process_time() - own,
@@ -139,9 +144,10 @@ def flat(N: int) -> dict[str, Any]:
     """The same values in one process, by the default call."""
     modelweld.fuse(drawn(0, 400), FAMILY)  # loads compiled code
     sites = [site for source in sources(N) for site in source()]
-    begin = time.process_time()
+    begin, began = time.process_time(), time.perf_counter()
     fusion = modelweld.fuse(sites, FAMILY)
-    return {"s": time.process_time() - begin, "GB": peak(), "K": fusion.K, "objective": fusion.objective}
+    seconds = {"s": time.process_time() - begin, "wall_s": time.perf_counter() - began}
+    return seconds | {"GB": peak(), "K": fusion.K, "objective": fusion.objective}
 
 
 def agreement(J: int = 128, seeds: Sequence[int] = SEEDS) -> list[dict[str, Any]]:
@@ -202,11 +208,11 @@ def alone(*arguments: str) -> dict[str, Any]:
     return dict(json.loads(answer.splitlines()[-1]))
 
 
-def scale(sizes: Sequence[int] = (10**5, 3 * 10**5, 10**6)) -> list[dict[str, Any]]:
-    """Shards on two workers, and flat."""
+def scale(sizes: Sequence[int] = (10**6, 2 * 10**6, 10**7)) -> list[dict[str, Any]]:
+    """Shards on two workers, and flat where that fits into this machine's memory."""
     rows = []
     for N in sizes:
-        rows.append(alone("--row", str(N)) | {"flat": alone("--flat", str(N))})
+        rows.append(alone("--row", str(N)) | ({"flat": alone("--flat", str(N))} if N <= FLAT_UP_TO else {}))
         print(rows[-1], flush=True)
     return rows
 
@@ -268,16 +274,19 @@ def table(found: dict[str, Any]) -> str:
         "",
         "Two Dask workers, shards drawn anew at each of four passes (`keep=False`): memory stays that of a shard.",
         "",
-        "| N | shards | CPU of workers | CPU of client | CPU of flat | GB per worker | GB of client | GB of flat "
-        "| MB down | MB up | nats per value: shards - flat |",
-        "|---" * 11 + "|",
+        "| N | shards | CPU of workers | CPU of client | wall | CPU of flat | wall of flat | GB per worker "
+        "| GB of client | GB of flat | MB down | MB up | nats per value: shards - flat |",
+        "|---" * 13 + "|",
     ]
     for x in rows:
-        f = x["flat"]
+        f, flat = x.get("flat"), ["", "", "", ""]
+        if f is not None:
+            flat = [f"{f['s']:.1f} s", f"{f['wall_s']:.1f} s", f"{f['GB']:.2f}"]
+            flat.append(f"{(x['objective'] - f['objective']) / x['N']:+.1e}")
         lines.append(
-            f"| {x['N']:,} | {x['shards']} | {x['workers_s']:.1f} s | {x['client_s']:.1f} s | {f['s']:.1f} s "
-            f"| {x['worker_GB']:.2f} | {x['client_GB']:.2f} | {f['GB']:.2f} | {x['down'] / 1e6:.1f} "
-            f"| {x['up'] / 1e6:.1f} | {(x['objective'] - f['objective']) / x['N']:+.1e} |"
+            f"| {x['N']:,} | {x['shards']} | {x['workers_s']:.1f} s | {x['client_s']:.1f} s | {x['wall_s']:.1f} s "
+            f"| {flat[0]} | {flat[1]} | {x['worker_GB']:.2f} | {x['client_GB']:.2f} | {flat[2]} "
+            f"| {x['down'] / 1e6:.1f} | {x['up'] / 1e6:.1f} | {flat[3]} |"
         )
     return "\n".join([*lines, "", *billion(rows), ""])
 
@@ -304,7 +313,9 @@ def billion(rows: Sequence[dict[str, Any]]) -> list[str]:
         f"- centre: {x['client_s']:.1f} s x {times:,.0f}^{max(centre, 1.0):.2f} = {client / 3600:.1f} hours, one "
         "process; shards ten times as large make it a tenth",
         f"- messages: {gigabytes:.1f} GB through one scheduler, {gigabytes * 8 / 10:.0f} s at 10 Gbit/s",
-        f"- **together {hours:.1f} hours**, workers and centre in turn",
+        f"- **together {hours:.1f} hours**, workers and centre in turn: {MACHINES * hours:.0f} machine hours, "
+        f"${PRICE * MACHINES * hours:.0f} at ${PRICE:.2f} each if all are kept till the end, "
+        f"${PRICE * (workers / CORES + client) / 3600:.2f} if workers are let go when they are done",
         f"- memory: {x['worker_GB']:.2f} GB per worker process, {BILLION * D * 8 / MACHINES / 1e9:.0f} GB of values "
         f"per machine if they are kept; at the centre {sums:.1f} GB of sums, {16 * J / 1e9:.1f} GB of sizes and marks "
         f"of {J:,} sites; in every worker process a table by number of sites, {3 * J * 8 / 1e9:.1f} GB with one noise "
