@@ -136,7 +136,6 @@ def main(study: Study) -> None:
     parser.add_argument("--out", type=Path, help="folder for the results")
     parser.add_argument("--fresh", action="store_true", help="forget the tasks that are done")
     parser.add_argument("--accept", action="store_true", help="keep the results in the study's folder")
-    parser.add_argument("--done", action="store_true", help="tell of the tasks that are done, run no other")
     parser.add_argument(
         "--retell", action="store_true", help="tables, claims and figures of the record anew; nothing is run"
     )
@@ -151,7 +150,7 @@ def main(study: Study) -> None:
     if options.fresh:
         shutil.rmtree(out, ignore_errors=True)
     folder, tasks = out / TASK_FOLDER, [t for t in study.tasks(options.quick) if t.name.startswith(options.only)]
-    results = carried_out(finished(tasks, folder) if options.done else tasks, folder, options.jobs)
+    results = carried_out(tasks, folder, options.jobs)
     write(study, results, out, quick=options.quick)
     print((out / TABLES).read_text())
     if options.accept and not options.quick:
@@ -203,11 +202,6 @@ def carried_out(tasks: Sequence[Task], folder: Path, jobs: int) -> dict[str, Res
 def done_with(folder: Path) -> dict[str, Any]:
     """Commit and code that the tasks in a folder were done with."""
     return json.loads((folder / CODE).read_text()) if (folder / CODE).exists() else {}
-
-
-def finished(tasks: Sequence[Task], folder: Path) -> list[Task]:
-    """Those whose results are in the folder."""
-    return [task for task in tasks if file_of(task, folder).exists()]
 
 
 def file_of(task: Task, folder: Path) -> Path:

@@ -21,11 +21,10 @@ from typing import Any
 
 import numpy as np
 from rivals import best_cut, cut, score
-from sets import Sets, maps, signatures, topics
+from sets import Sets, maps, signatures
 
 from modelweld import Directions, Family, Fusion, fuse
 from paired import paired
-from shared.first_wins import first_wins
 
 SEEDS = range(200, 210)  # settings were chosen on seeds 0 to 19
 CATALOGUE = "COSMIC_v3.4_SBS_GRCh37.txt"
@@ -76,26 +75,9 @@ def of_maps(seed: int, smoke: bool) -> Rows:
         yield cell, "best cut of abs. cosine, seen on the truth", clustered(sets, best_cut(sets, signless=True))
 
 
-def of_topics(seed: int, smoke: bool) -> Rows:
-    """Topics of word groups, beside BERTopic's rule of merging (a threshold, and the first model wins)."""
-    sets = topics(seed)
-    yield "", OURS, fused(sets, Directions())
-    turned = Sets(sets.truth[::-1], sets.sites[::-1])
-    yield "", "the same, sites in reverse", fused(turned, Directions())
-    rng = np.random.default_rng(seed)
-    orders = [rng.permutation(len(sets.sites)) for _ in range(2 if smoke else 10)]
-    for threshold in (0.7, 0.8, 0.9):
-        found = []
-        for order in orders:
-            own = Sets([sets.truth[j] for j in order], [sets.sites[j] for j in order])
-            found.append(clustered(own, first_wins(own.sites, threshold)))
-        yield "", f"first model wins, {threshold}", {k: float(np.mean([r[k] for r in found])) for k in found[0]}
-
-
 PARTS: dict[str, Callable[[int, bool], Rows]] = {
     "signatures": of_signatures,
     "maps": of_maps,
-    "topics": of_topics,
 }
 
 
@@ -137,7 +119,7 @@ def summary(results: Results) -> Summary:
 
 
 def claims(results: Results) -> list[Claim]:
-    """What should hold of signatures, maps and topics."""
+    """What should hold of signatures and maps."""
     found = []
     for cell in (f"{depth} mutations" for depth in (500, 150, 60)):
         ours = {v: column(results, "signatures", cell, OURS, v) for v in ("K", "true_K", "ari")}
@@ -151,25 +133,14 @@ def claims(results: Results) -> list[Claim]:
         if ari:
             text = f"maps without signs at cosine {cosine}: ARI at least {aim}."
             found.append(Claim(text, f"{np.mean(ari):.3f}", bool(np.mean(ari) >= aim), f"{len(ari)} draws"))
-    ours, theirs = (column(results, "topics", "", m, "ari") for m in (OURS, "first model wins, 0.8"))
-    if ours:
-        text = "topics of words: ahead of merging by a threshold, at its best of three."
-        found.append(
-            Claim(
-                text,
-                str(paired(ours, theirs)),
-                paired(ours, theirs).verdict == "ahead",
-                f"{len(ours)} draws, 10 orders",
-            )
-        )
     return found
 
 
 STUDY = Study(
     name="directions",
     title="Sets of directions",
-    question="Signatures, maps whose sign means nothing and topics are directions: are they matched as well as by what "
-    "people do today, where the truth is known?",
+    question="Signatures and maps whose sign means nothing are directions: are they matched as well as by what people "
+    "do today, where the truth is known?",
     tasks=tasks,
     summary=summary,
 )

@@ -1,4 +1,4 @@
-"""Sets of directions whose truth is known: signatures of cohorts, maps of subjects, topics of words, dictionaries."""
+"""Sets of directions whose truth is known: signatures of cohorts, maps of subjects."""
 
 from __future__ import annotations
 
@@ -11,17 +11,12 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
-GLOVE = Path(__file__).parents[1] / "data" / "glove" / "vectors.npz"
-
 POOL, COHORTS, HELD, SAMPLES = 18, 12, (4, 8), (25, 61)
 """Signatures in all, cohorts, signatures of a cohort, and its samples."""
 
 MAPS, SUBJECTS, OWN_MAPS, SHARE, ELECTRODES, MOST_ALIKE = 15, 16, 3, 0.6, 64, 0.7
 """Maps that subjects share, subjects, maps of their own, the share of the former that one has, electrodes, and the
 largest absolute cosine of any two maps."""
-
-GROUPS, MODELS, WORDS, TOLD, GROUPS_HELD = 40, 6, 30, 8, 25
-"""Word groups, models, words of a group, words of it that a model has seen, and groups that a model has found."""
 
 
 class Sets(NamedTuple):
@@ -117,21 +112,4 @@ def maps(seed: int, cosine: float, subjects: int = SUBJECTS) -> Sets:
         values = at_cosine(every[held], cosine, rng)
         truth.append(held)
         sites.append(values * rng.choice([-1.0, 1.0], (len(held), 1)))
-    return Sets(truth, sites)
-
-
-def topics(seed: int, models: int = MODELS) -> Sets:
-    """Embeddings of topics: mean vectors of some words of groups, about words far from each other."""
-    rng = np.random.default_rng(seed)
-    table = np.load(GLOVE)
-    words = unit(table["vectors"] * table["scale"])
-    groups: list[Labels] = []
-    centres = np.zeros((0, words.shape[1]))
-    while len(groups) < GROUPS:
-        centre = words[rng.integers(len(words))]
-        if (centres @ centre).max(initial=-1.0) < 0.5:
-            centres = np.vstack([centres, centre])
-            groups.append(np.argsort(-words @ centre)[:WORDS])
-    truth = [rng.permutation(GROUPS)[:GROUPS_HELD] for _ in range(models)]
-    sites = [unit(np.array([words[rng.permutation(groups[g])[:TOLD]].mean(0) for g in held])) for held in truth]
     return Sets(truth, sites)
