@@ -157,6 +157,20 @@ def test_words_of_a_patient_are_not_in_a_frame():
     assert "porphyria" in modelweld.fuse(sites).table(allow_small=True).to_pandas().to_string()
 
 
+def test_how_wide_a_group_of_few_is_is_said_in_one_digit(recwarn):
+    widths = np.array([[1.0, 1.0], [1.0, 1.0], [5837.3, 4587.1]])
+    means, points = np.array([[40.0, 120.0], [70.0, 150.0], [55.0, 135.0]]), [60.0, 30.0, 2.0]
+    sites = [
+        mixture(means[:n] + 0.1 * j, widths[:n], points[:n], counted=True, features=FEATURES, site=f"s{j}")
+        for j, n in enumerate([3, 2, 2, 2, 2])
+    ]
+    fusion = modelweld.fuse(sites)
+    said = " ".join(str(warning.message) for warning in recwarn)
+    assert "about 6e+03 in a feature" in said
+    for shown in (said, card_of(fusion), repr(fusion.diagnosis.sites()), json.dumps(numbers_of(fusion))):
+        assert not [digits for digits in ("5.84e+03", "4.59e+03", "5837.3") if digits in shown]
+
+
 @pytest.fixture
 def run_cli(capsys, monkeypatch):
     def run(*arguments):

@@ -133,10 +133,10 @@ def independent_share(x: Array) -> float:
 
 
 def describe_widths(site: str, array: str, own: float, typical: float, bound: float) -> Finding:
-    """That widths of a site are taken for a bound."""
+    """That widths of a site are taken for a bound: in one digit, since they may be of a few persons."""
     wide = own > typical
     return Finding(
-        f": {array!r} {'up to' if wide else 'of'} {own:.3g} in a feature, and {typical:.3g} at a typical "
+        f": {array!r} {'up to' if wide else 'of'} about {own:.1g} in a feature, and {typical:.3g} at a typical "
         f"site: they are taken for {bound:.3g} at {'most' if wide else 'least'}, so that its components do not "
         f"{'cover all others' if wide else 'stand for single points'}. Ask its owner in which units they are, and "
         "whether the model was fitted well.",
