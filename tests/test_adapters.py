@@ -158,7 +158,7 @@ def test_steps_that_are_no_scaling_are_refused(rng):
     from sklearn.decomposition import FastICA
 
     pipeline = make_pipeline(FastICA(2, whiten_solver="eigh"), KMeans(2, n_init=1)).fit(rng.normal(size=(20, 3)))
-    with pytest.raises(InputError, match=r"'fastica'.*FastICA.*cannot be undone.*Send the FastICA that all"):
+    with pytest.raises(InputError, match=r"'fastica'.*FastICA.*cannot be undone.*Fit one FastICA for all"):
         read(pipeline)
 
 

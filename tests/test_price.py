@@ -145,5 +145,5 @@ def test_what_is_no_density_has_no_price():
     with pytest.raises(InputError, match="no volume"):
         fusion.density.loss()
     fusion.parameters("density")
-    with pytest.raises(InputError, match="something else"):
+    with pytest.raises(InputError, match="other models"):
         fuse([[[0.0]], [[0.1]]]).density.loss()

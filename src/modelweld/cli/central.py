@@ -30,7 +30,7 @@ LEFT_OUT = 3
 
 def fuse(
     paths: Annotated[list[str], typer.Argument(help="Files of sites, folders of them, or patterns.")],
-    out: Annotated[Path, typer.Option(help="Where to write the fusion.")] = Path("fusion.safetensors"),
+    out: Annotated[Path, typer.Option(help="File to write the fusion to.")] = Path("fusion.safetensors"),
     page: Annotated[Path | None, typer.Option("--report", help="Also write the report here.")] = None,
     family: Annotated[str, typer.Option(help=f"Distribution of values, default by kind of model: {FAMILIES}.")] = "",
     prior: Annotated[str, typer.Option(help=f"Prior over matchings: {PRIORS}.")] = "auto",
@@ -45,7 +45,7 @@ def fuse(
         str, typer.Option(help="auto, none, or some of duplicates,outliers: what to look for before the fit.")
     ] = "auto",
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Leave out files that cannot be used, name them, end with exit code 3.")
+        bool, typer.Option("--keep-going", help="Leave out and name files that cannot be used; exit code 3.")
     ] = False,
     centres: Centres = False,
     force: Force = False,

@@ -67,7 +67,7 @@ def _sentences(result: DemoResult) -> list[str]:
         f"From hospital to hospital the mean of a group moves by about {', '.join(moves)}. This is learned, and is "
         "beyond what the hospitals' own errors explain.",
         "Ill means that heart disease was diagnosed. The diagnosis is auxiliary: no fit and no match used it.",
-        f"{result.numbers_sent} numbers travelled, in place of {measurements:,} measurements of "
+        f"{result.numbers_sent} numbers were sent, instead of {measurements:,} measurements of "
         f"{sum(result.patients)} patients.",
     ]
 

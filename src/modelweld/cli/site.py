@@ -32,8 +32,8 @@ def export(
     model: Annotated[
         Path, typer.Argument(help="A fitted model in a .skops file, parameters in a table, or rows with --labels.")
     ],
-    out: Annotated[Path, typer.Option(help="Where to write what leaves.")] = Path("site.safetensors"),
-    site: Annotated[str, typer.Option(help="Name of the site; a pseudonym will do.")] = "",
+    out: Annotated[Path, typer.Option(help="File to write.")] = Path("site.safetensors"),
+    site: Annotated[str, typer.Option(help="Name of the site, which may be a pseudonym.")] = "",
     features: Annotated[str, typer.Option(help="Names of the features, separated by commas.")] = "",
     n: Annotated[
         int | None, typer.Option(min=1, help="Number of points in training, if the model does not store it.")

@@ -32,7 +32,7 @@ def _model(model: LocalModel) -> Content:
             name: {
                 "shape": list(np.shape(values)),
                 "axes": [c or a for c, a in zip(model.along[name], model.axes[name], strict=True)],
-                "rides": name in model.auxiliary,
+                "auxiliary": name in model.auxiliary,
                 "with": [word for word in ("variance", "weight") if name in getattr(model, word)],
             }
             for name, values in model.arrays.items()
@@ -101,7 +101,7 @@ def spell_content(content: Content) -> str:
     lines = [f"site {content['site'] or '(no name)'}: {content['kind'] or 'arrays'}{when}"]
     for name, array in content["arrays"].items():
         axes = ", ".join(str(axis) if axis is not None else "." for axis in array["axes"])
-        more = ", ".join([*(f"with {w}" for w in array["with"]), *(["rides"] if array["rides"] else [])])
+        more = ", ".join([*(f"with {w}" for w in array["with"]), *(["auxiliary"] if array["auxiliary"] else [])])
         shape = " x ".join(map(str, array["shape"]))
         lines.append(f"  {name} ({axes}): {shape}{'; ' + more if more else ''}")
     for name, names in content["coordinates"].items():

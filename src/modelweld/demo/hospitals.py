@@ -163,7 +163,7 @@ def train(measured: Array, ill: Array, *, site: str = "", seed: int = 0) -> Loca
     Returns
     -------
     LocalModel
-        Means with their squared standard errors; expected numbers of patients and of ill patients ride.
+        Means with their squared standard errors; expected numbers of patients and of ill patients are auxiliary.
 
     Examples
     --------

@@ -44,7 +44,7 @@ class LocalModel:
         or the shape of its leading axes, or is one number. **A weight of zero means: not seen.**
     auxiliary : sequence of str, optional
         Arrays that do not decide the matching but are carried through it (counts, transition counts).
-        Arrays that carry no set, or one set twice, always ride.
+        Arrays that carry no set, or one set twice, are always auxiliary.
     site : str, optional
         A name for messages and tables; it never influences the result.
     coordinates : mapping of str to sequence of str, optional

@@ -112,17 +112,12 @@ def components(
     beside = {"counts": numbers, "mean": mean, "noise": noise}
     given = {name: np.asarray(values, dtype=np.float64) for name, values in beside.items() if values is not None}
     arrays = {"directions": found / lengths[:, None], "lengths": lengths, **given}
+    counted = {"rows": int(rows), "settings": dict(settings or {})}
     return LocalModel(
         **lay_out(arrays, ARRAYS, ["directions"], "pattern", feature=features),
         site=site,
         kind="components",
-        facts={
-            **(facts or {}),
-            "signed": bool(signed),
-            "orthogonal": bool(orthogonal),
-            "rows": int(rows),
-            "settings": dict(settings or {}),
-        },
+        facts={**(facts or {}), "signed": bool(signed), "orthogonal": bool(orthogonal), **counted},
     )
 
 

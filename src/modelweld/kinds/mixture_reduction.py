@@ -135,7 +135,7 @@ class Density:
         """
         fit = self._fit
         if fit.models[0].kind != "mixture":
-            raise InputError("a loss is that of a mixture or k-means as a density; these sites sent something else.")
+            raise InputError("density.loss is for mixtures and k-means; these sites sent other models.")
         if K is None and how == "atoms":
             return gauge(fit).price(parameters(fuse_parameters(fit, how)))
         said = len(fit.counts) if K is None else K  # so that nothing is warned of
@@ -213,7 +213,7 @@ def log_volumes(spreads: Array) -> Array:
 
 def _union_of(fusion: FitResult) -> Components:
     if fusion.models[0].kind != "mixture":
-        raise InputError("union and reduce are for mixtures and k-means; these sites sent something else.")
+        raise InputError("union and reduce are for mixtures and k-means; these sites sent other models.")
     return stack_components(fusion)
 
 
@@ -323,10 +323,11 @@ def warn_of_price(fusion: FitResult, mixture: Components) -> None:
     if not by.is_high(cost, K):
         return _warn_of_site(fusion, by.prices(mixture), by.chances(K))
     enough, little = cheap_size(fusion, by)
+    assumed = "" if fusion.models[0].facts["counted"] else f", if each site has {NOMINAL_POINTS:g} points"
     warn_user(
         f"as a density, the fused mixture of {K} components, one per atom, loses {cost:.2f} nats per point against the "
         f"union of all {len(fusion.models)} sites' {by.size} components; errors of estimation explain "
-        f"{by.chance(K):.2f} of it. fusion.model(K={enough}) loses {little:.2f} or less, "
+        f"{by.chance(K):.2f} of it{assumed}. fusion.model(K={enough}) loses {little:.2f} or less, "
         "fusion.density.union().model() nothing; fusion.model(how='moments') has one component per group.",
         DensityWarning,
     )

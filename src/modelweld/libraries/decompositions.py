@@ -191,7 +191,7 @@ def read_microstates(model: Any, *, features: Sequence[str] | None = None, place
     if not model.fitted:
         raise InputError(f"{type(model).__name__}: this model has no maps. Fit it on a subject's recording first.")
     maps, names = np.asarray(model.cluster_centers_), [str(name) for name in model.info["ch_names"]]
-    labels = np.asarray(model.labels_)
+    labels, own = np.asarray(model.labels_), SETTINGS[type(model).__name__]
     kinds = dict(zip(names, map(str, model.info.get_channel_types()), strict=True))
     spots = {name: channel["loc"][:3] for name, channel in zip(names, model.info["chs"], strict=True) if places}
     known = {name: spot.tolist() for name, spot in spots.items() if np.isfinite(spot).all() and spot.any()}
@@ -200,11 +200,7 @@ def read_microstates(model: Any, *, features: Sequence[str] | None = None, place
         counts=np.bincount(labels[labels >= 0], minlength=len(maps)),
         rows=len(labels),
         features=names if features is None else features,
-        settings={
-            **{name: getattr(model, name) for name in SETTINGS[type(model).__name__]},
-            "types": kinds,
-            "places": known,
-        },
+        settings={name: getattr(model, name) for name in own} | {"types": kinds, "places": known},
         facts={"points": "samples"},
     )
 

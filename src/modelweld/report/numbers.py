@@ -139,16 +139,13 @@ def _set(
     decimals = [decimals_of(values.local[fitted, d], spread[:, d]) for d in listed]
     digits = text.digits_needed(values.atoms[:, listed], decimals)
     timed = coordinates.tell_lives(fusion, name, values, _rank_columns(values), shown)
-    if timed is None:
-        site_order, atom_order = coordinates.order_by_likeness(matching.presence[shown], K)
-    else:
-        site_order, atom_order = coordinates.order_by_time(timed, len(counts))
+    site_order, atom_order = coordinates.order_by_likeness(matching.presence[shown], K)
     if small.rows.any() or small.atoms.any():
         notes.append(f"{text.FEW}: {text.FEW_SAID}.")
     if timed is not None:
-        timed["paths"] = text.hide(
-            timed["paths"], small.atoms[:K], {name: [] for name in ("times", "values", "low", "high")}
-        )
+        site_order, atom_order = coordinates.order_by_time(timed, len(counts))
+        nothing: text.Content = {key: [] for key in ("times", "values", "low", "high")}
+        timed["paths"] = text.hide(timed["paths"], small.atoms[:K], nothing)
     diagnostics = verdicts.diagnose_sites(fusion, name, shown, notes)
     words = text.list_words(fusion, name)
     alerts = verdicts.rank_alerts(matching.reasons, diagnostics, [fusion.sites[j] for j in shown], fusion.sites)
@@ -205,9 +202,8 @@ def _members(
     found = None
     if len(order) * len(listed) <= MOST_VALUES:
         chosen = np.ix_(order, listed)
-        found = text.hide(
-            text.short(np.where(values.seen[chosen], values.local[chosen], np.nan), digits), small.rows[order]
-        )
+        known = np.where(values.seen[chosen], values.local[chosen], np.nan)
+        found = text.hide(text.short(known, digits), small.rows[order])
     else:
         notes.append(f"Beyond {MOST_VALUES:,} numbers the members' own values are left out; atoms have theirs.")
     if len(listed) < len(values.columns):

@@ -183,7 +183,7 @@ function detail() {
               ...(S.members ? [el("td", {}, strip(k, d))] : []))));
   const few = S.members ? range(Math.min(3, S.columns.length)) : [];
   const counted = S.groups.members !== null;
-  table(members, [{ name: "Site" }, { name: "Nr there", n: true },
+  table(members, [{ name: "Site" }, { name: "No. at site", n: true },
       ...(counted ? [{ name: cap(S.groups.counted), n: true }] : []),
       ...(S.confidence ? [{ name: "Confidence", n: true }] : []), { name: "Distance", n: true },
         ...few.map((d) => ({ name: S.columns[d], n: true }))],

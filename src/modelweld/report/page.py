@@ -358,7 +358,7 @@ def aside(one: Content, found: Content) -> str:
         f'<td class="n">{"–" if a["nearest"] is None else a["nearest"]}</td></tr>'
         for a in one["excluded"]
     )
-    table = _table([("Site", ""), ("Nr there", NUMBER), ("Nearest", NUMBER)], rows)
+    table = _table([("Site", ""), ("No. at site", NUMBER), ("Nearest", NUMBER)], rows)
     return f'<details><summary>Excluded: {number:,}</summary><div class="scroll">{table}</div></details>{fragments}'
 
 

@@ -169,16 +169,10 @@ def list_doubtful(fusion: modelweld.Fusion, name: str, stated: Confidence | None
     matching = fusion.matchings[name]
     sure = None if stated is None else np.concatenate(stated)
     worst = _worst(matching, sure, distance)
-    found: list[Content] = [
-        {
-            **one,
-            "distance": round_digits(distance[i], 3),
-            "confidence": None if sure is None else exact(sure[i]),
-            "other": None,
-            "other_probability": None,
-        }
-        for one, i in zip(_locate(fusion, matching, worst), worst, strict=True)
-    ]
+    found, unknown = _locate(fusion, matching, worst), {"other": None, "other_probability": None}
+    for one, i in zip(found, worst, strict=True):
+        confidence = None if sure is None else exact(sure[i])
+        one |= {"distance": round_digits(distance[i], 3), "confidence": confidence, **unknown}
     if stated is not None and found:
         drawn = fusion.posterior.draws(name) if stated.how == "drawn" else None
         labels = matching.stacked_labels
