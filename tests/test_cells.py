@@ -91,5 +91,5 @@ def test_components_of_two_pcas_are_refused(donors):
     for j, cells in enumerate(donors.values()):
         cells.obsm["X_pca"] = cells.X[:, :2]
         cells.varm["PCs"] = np.eye(6)[:, :2] + (j == 2)
-    with pytest.raises(modelweld.InputError, match=r"'a' and 'c' are coordinates of two PCAs.*Fit one PCA for all donors"):
+    with pytest.raises(modelweld.InputError, match=r"'a' and 'c' are coordinates of two PCAs.*Fit one PCA"):
         modelweld.fuse_cells(donors, "leiden", use_rep="X_pca")
