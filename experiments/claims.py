@@ -42,6 +42,7 @@ PARTS = (
     Part("Topics of documents", "planned_topics"),
     Part("BERTopic models", "merging"),
     Part("Networks", "networks"),
+    Part("Networks of images", "images"),
     Part("Directions", "directions"),
     Part("Directions that stream", "streams"),
     Part("Groups in time", "time"),

@@ -6,9 +6,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
 
 import argparse
+import fcntl
 import resource
 import time
 import warnings
+from dataclasses import asdict
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -18,9 +21,11 @@ from sites import ROWS, Setting, drawn, network, trained
 from modelweld import fuse, read
 from modelweld.errors import ModelweldWarning
 from modelweld.files.manifest import site_bytes
+from modelweld.kinds import drawn_inputs
 from modelweld.kinds.distillation import Ensemble, compare, distil, logits_of
 from paired import paired
-from provenance import keep, kept
+from provenance import ROOT, keep, resumed
+from study import TASK_FOLDER, Claim
 
 HERE = Path(__file__).parent
 STEPS = (100, 1000)
@@ -34,19 +39,10 @@ SMOKE = [Setting("digits", 2, 0.5), Setting("digits", 2, 0.5, "residual")]
 ENSEMBLE = "class-weighted ensemble, probabilities"
 OURS, TOLD, WHITE = "ours, distil", "ours, distil, moments sent", "ours, distil, white noise"
 RANDOM = "random start, distil"
-COMPARED = Setting("mnist", 5, 0.1)
-"""The cell of MNIST in which starts and kinds of noise are compared to the end; of digits all are."""
-
-
-def white(models):
-    """The same networks, whose sites send that pixels are independent."""
-    return [
-        m.with_(arrays={**m.arrays, "spectrum": np.ones(14)}, axes={**_named(m), "spectrum": (None,)}) for m in models
-    ]
-
-
-def _named(model):
-    return {n: tuple(c or a for c, a in zip(model.along[n], axes, strict=True)) for n, axes in model.axes.items()}
+COMPARED = [Setting("digits", 2, 0.5), Setting("digits", 5, 0.1), Setting("mnist", 5, 0.1)]
+"""Cells in which starts and kinds of noise are compared."""
+NEAR = 0.02
+"""How far behind the ensemble a mean may be."""
 
 
 def measured(setting, seed, mnist=None, smoke=False):
@@ -77,20 +73,22 @@ def measured(setting, seed, mnist=None, smoke=False):
         found[name] = score(logits_of(rival(models)))
     found["ours, mean"] = score(logits_of(start))
     steps = (2, 4) if smoke else STEPS
-    random = at_random(start, seed)
-    runs = [
-        (f"random start, distil, {steps[0]} steps", models, random, steps[0]),
-        (f"{OURS}, {steps[0]} steps", models, start, steps[0]),
-        (TOLD, told, start, steps[-1]),
-        (OURS, models, start, steps[-1]),
-    ]
-    if setting.data == "digits" or setting == COMPARED:
-        runs = [(RANDOM, models, random, steps[-1]), (WHITE, white(models), start, steps[-1]), *runs]
+    runs = [(TOLD, told, start, steps[-1]), (OURS, models, start, steps[-1])]
+    if setting in COMPARED:
+        random, few = at_random(start, seed), steps[0]
+        runs += [
+            (f"{RANDOM}, {few} steps", models, random, few),
+            (f"{OURS}, {few} steps", models, start, few),
+            (RANDOM, models, random, steps[-1]),
+            (WHITE, models, start, steps[-1]),
+        ]
+    taught = {}
     for name, given, first, n in runs:
         began = time.process_time()
-        taught = distil(given, first, steps=n)
+        with patch.object(drawn_inputs, "BLURS", (0.0,) if name == WHITE else drawn_inputs.BLURS):
+            taught[name] = distil(given, first, steps=n)
         took[name] = time.process_time() - began
-        found[name] = score(logits_of(taught))
+        found[name] = score(logits_of(taught[name]))
     ensemble = Ensemble(models)
     with torch.no_grad():
         logits = sum(p * net(rows) for p, net in zip(ensemble.shares, ensemble.nets, strict=True))
@@ -101,18 +99,49 @@ def measured(setting, seed, mnist=None, smoke=False):
     return {
         "accuracy": {name: round(value, 4) for name, value in found.items()},
         "seconds": {name: round(value, 1) for name, value in took.items()},
-        "agreement": round(compare(models, taught).agreement, 3),
+        "agreement": round(compare(models, taught[OURS]).agreement, 3),
         "widths": {name: [max(m.sizes[name] for m in models), n] for name, n in start.sizes.items()},
         "bytes": [len(site_bytes(sent[0])), len(site_bytes(told[0]))],
         "most memory, MB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
     }
 
 
+def by_cell(results, ours):
+    """Of every cell, its name and what ours, the best local network and the ensemble reach, seed by seed."""
+    for name, of in results.items():
+        yield (
+            name,
+            *(np.array([r["accuracy"][method] for r in of.values()]) for method in (ours, "best local", ENSEMBLE)),
+        )
+
+
+def claims(results):
+    """What was asked, of what sites send: weights, class counts and a shape, or moments of pixels too."""
+    said = []
+    for ours, sent in ((OURS, "weights, class counts and shape"), (TOLD, "moments of pixels too")):
+        gaps = {name: own.mean() - wanted.mean() for name, own, _, wanted in by_cell(results, ours)}
+        wins = {name: int((own > best).sum()) for name, own, best, _ in by_cell(results, ours)}
+        n = f"{len(gaps)} cells, {max(len(of) for of in results.values())} seeds"
+        behind, lost = (
+            [name for name, gap in gaps.items() if gap < -NEAR],
+            [name for name in wins if wins[name] < len(results[name])],
+        )
+        worst = min(gaps, key=gaps.get)
+        text = f"Distilled ({sent}): within {NEAR:g} of the class-weighted ensemble in the mean in every cell"
+        near = f"{len(gaps) - len(behind)} of {len(gaps)} cells; worst {gaps[worst]:+.3f} ({worst})"
+        said.append(Claim(text, near, not behind, n))
+        text = f"Distilled ({sent}): ahead of the best local network in every run"
+        runs = f"{sum(wins.values())} of {sum(map(len, results.values()))} runs"
+        said.append(Claim(text, runs + (f"; not in {', '.join(lost)}" if lost else ""), not lost, n))
+    return said
+
+
 def table(results):
     """Markdown: a table of all cells, and what was asked of them."""
     lines = ["| | " + " | ".join(results) + " |", "|---" * (len(results) + 1) + "|"]
     runs = {name: list(entry.values()) for name, entry in results.items()}
-    for method in next(iter(runs.values()))[0]["accuracy"]:
+    every = [run["accuracy"] for of in runs.values() for run in of]
+    for method in dict.fromkeys(method for accuracy in every for method in accuracy):
         found = [[run["accuracy"][method] for run in of if method in run["accuracy"]] for of in runs.values()]
         lines.append(f"| {method} | " + " | ".join(f"{np.mean(x):.3f}" if x else "" for x in found) + " |")
     lines.append("| seeds | " + " | ".join(str(len(of)) for of in runs.values()) + " |")
@@ -125,50 +154,69 @@ def table(results):
         ("bytes sent; with moments of pixels", lambda run: "; ".join(f"{n:,}" for n in run["bytes"])),
     ):
         lines.append(f"| {what} (first seed) | " + " | ".join(str(value(of[0])) for of in runs.values()) + " |")
-    lines += [
-        "",
-        "Asked of `distil`: within .02 of the ensemble in the mean, ahead of the best local network in every run.",
-        "",
-    ]
-    for name, of in runs.items():
-        ours, best, wanted = ([run["accuracy"][method] for run in of] for method in (OURS, "best local", ENSEMBLE))
-        gap = np.mean(ours) - np.mean(wanted)
-        wins = sum(a > b for a, b in zip(ours, best, strict=True))
-        said = f"{'held' if gap >= -0.02 else '**missed**'}; ahead of the best local in {wins} of {len(of)}"
-        lines.append(f"- {name}: {gap:+.3f} of the ensemble, {said}")
-    pairs = [(a, b) for a in (OURS, TOLD) for b in (RANDOM, WHITE, ENSEMBLE)]
+    lines += ["", "What was asked:", ""]
+    lines += [f"- {said.text}: {'**yes**' if said.holds else '**no**'}, {said.found}" for said in claims(results)]
+    lines += ["", "Less the ensemble in the mean, and runs ahead of the best local network:", ""]
+    cells = {ours: {name: rest for name, *rest in by_cell(results, ours)} for ours in (OURS, TOLD)}
+    for name in results:
+        said = []
+        for ours, of in cells.items():
+            own, best, wanted = of[name]
+            said.append(f"{ours} {np.mean(own - wanted):+.3f}, {(own > best).sum()} of {len(own)}")
+        lines.append(f"- {name}: {'; '.join(said)}")
+    few = f", {STEPS[0]} steps"
+    pairs = [(a, b) for a in (OURS, TOLD) for b in (ENSEMBLE, RANDOM, WHITE)]
     lines += ["", "Differences over all runs that have both, 95 % intervals:", ""]
-    every = [run["accuracy"] for of in runs.values() for run in of]
-    for ours, theirs in [*pairs, (f"{OURS}, {STEPS[0]} steps", f"random start, distil, {STEPS[0]} steps")]:
+    for ours, theirs in [(TOLD, OURS), *pairs, (OURS + few, RANDOM + few)]:
         both = [(run[ours], run[theirs]) for run in every if ours in run and theirs in run]
         if len(both) > 1:
             lines.append(f"- {ours} less {theirs}: {paired(*zip(*both, strict=True))}")
     return "\n".join(lines) + "\n"
 
 
+def merge(out, tasks):
+    """One record of the runs of all seeds that are there, of whatever process, by today's code."""
+    with (tasks / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = {path.stem: resumed(path) for path in sorted(tasks.glob("*.json"))}
+        done = {seed: runs for seed, runs in done.items() if runs}
+        names = [s.name for s in [*CELLS, *SMOKE[1:]]]
+        results = {n: {seed: runs[n] for seed, runs in done.items() if n in runs} for n in names}
+        results = {name: of for name, of in results.items() if of}
+        record = {
+            "title": "Networks of images",
+            "cells": results,
+            "claims": [asdict(said) for said in claims(results)],
+            "cpu": round(sum(run["cpu"] for of in results.values() for run in of.values())),
+        }
+        keep(out / "results.json", record, {"seeds": [int(seed) for seed in done]})
+        (out / "tables.md").write_text(table(results), encoding="utf-8")
+
+
 def main():
-    """Run, keep every cell as soon as it is there, write the tables."""
+    """Run, keep every cell as soon as it is there, write the record of all seeds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mnist", help="mnist.npz with x_train, y_train, x_test, y_test; without it, digits only")
     parser.add_argument("--only", default="", help="cells whose name begins so")
-    parser.add_argument("--seeds", type=int, nargs="*", default=[9101, 9102, 9103, 9104, 9105])
+    parser.add_argument("--seeds", type=int, nargs="*", default=[9202, 9203, 9204, 9205, 9206])
     parser.add_argument("--smoke", action="store_true", help="two tiny cells, one seed")
-    parser.add_argument("--out", type=Path, default=HERE)
+    parser.add_argument("--out", type=Path, help="else the record is kept here, runs in reproduced/images/tasks")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    path = options.out / "results.json"
-    results = {} if options.smoke else kept(path)
-    for seed in options.seeds[:1] if options.smoke else options.seeds:
+    tasks = (options.out or ROOT / "reproduced" / "images") / TASK_FOLDER
+    for seed in [8101] if options.smoke else options.seeds:
+        path = tasks / f"{seed}.json"
+        runs = resumed(path)
         for setting in SMOKE if options.smoke else CELLS:
-            done = str(seed) in results.get(setting.name, {})
-            if done or not setting.name.startswith(options.only) or (setting.data == "mnist" and not options.mnist):
+            lacks = setting.data == "mnist" and not options.mnist
+            if setting.name in runs or not setting.name.startswith(options.only) or lacks:
                 continue
             began = time.process_time()
-            results.setdefault(setting.name, {})[str(seed)] = measured(setting, seed, options.mnist, options.smoke)
-            accuracy = results[setting.name][str(seed)]["accuracy"]
-            print(f"{setting.name}, {seed}: {accuracy} ({time.process_time() - began:.0f} s)", flush=True)
-            keep(path, results, {"seeds": options.seeds})
-            (options.out / "tables.md").write_text(table(results))
+            runs[setting.name] = measured(setting, seed, options.mnist, options.smoke)
+            runs[setting.name]["cpu"] = round(time.process_time() - began)
+            print(f"{setting.name}, {seed}: {runs[setting.name]}", flush=True)
+            keep(path, runs, {"seeds": [seed]})
+    merge(options.out or HERE, tasks)
 
 
 if __name__ == "__main__":

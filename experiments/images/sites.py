@@ -72,29 +72,29 @@ def network(setting, seed):
 
 
 def loaded(data, mnist):
-    """Images (rows, 1, height, width) between 0 and 1 with labels: for training, and for tests."""
+    """Images (rows, 1, height, width) with labels: for training, for tests, and the largest value of a pixel."""
     if data == "digits":
         X, y = load_digits(return_X_y=True)
-        return X.reshape(-1, 1, 8, 8) / 16.0, y, None, None
+        return X.reshape(-1, 1, 8, 8), y, None, None, 16.0
     with np.load(mnist) as stored:
         parts = [stored[name] for name in ("x_train", "y_train", "x_test", "y_test")]
-    return parts[0][:, None] / 255.0, parts[1], parts[2][SEEN:, None] / 255.0, parts[3][SEEN:]
+    return parts[0][:, None], parts[1], parts[2][SEEN:, None], parts[3][SEEN:], 255.0
 
 
 def drawn(setting, seed, mnist=None, smoke=False):
-    """Training rows of every site, and test rows that no choice has seen."""
-    X, y, X_test, y_test = loaded(setting.data, mnist)
+    """Training rows of every site, and test rows that no choice has seen; pixels between 0 and 1."""
+    X, y, X_test, y_test, largest = loaded(setting.data, mnist)
     n_train, n_test, _ = ROWS[setting.data]
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(X))
     train = order[: n_train // (4 if smoke else 1)]
     if X_test is None:
-        test = X[order[n_train:]], y[order[n_train:]]
+        test = X[order[n_train:]] / largest, y[order[n_train:]]
     else:
         rows = rng.permutation(len(X_test))[:n_test]
-        test = X_test[rows], y_test[rows]
+        test = X_test[rows] / largest, y_test[rows]
     site = shared_out(y[train], setting.J, setting.share, rng)
-    return [(X[train[site == j]], y[train[site == j]]) for j in range(setting.J)], test
+    return [(X[train[site == j]] / largest, y[train[site == j]]) for j in range(setting.J)], test
 
 
 def trained(net, X, y, epochs, seed):

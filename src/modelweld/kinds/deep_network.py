@@ -6,6 +6,7 @@ What their arrays are is said in `modelweld.kinds.network_channels`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -28,7 +29,7 @@ HOWS = {
     "mean": "weights averaged over the sites that hold a channel, outputs added by class counts",
 }
 
-OPTIONAL = ("counts", "inputs", "spectrum", "bounds")
+OPTIONAL = ("counts", "inputs", "bounds")
 """Arrays that count only if all sites send them."""
 
 
@@ -54,7 +55,7 @@ class DeepNetwork(Network):
         known = {name: tuple(axis or "" for axis in found) for name, found in axes.items()}
         return Layout(
             sets=tuple(dict.fromkeys(s for s in name_sets(graph) if s not in (None, "class"))),
-            arrays={**known, "counts": ("class",), "inputs": ("", ""), "spectrum": ("",), "bounds": ("",)},
+            arrays={**known, "counts": ("class",), "inputs": ("", ""), "bounds": ("",)},
             needed=tuple(needed),
             not_negative=("counts", *(name for name in known if name.startswith("var"))),
             facts=facts,
@@ -65,14 +66,12 @@ class DeepNetwork(Network):
         wanted: Graph = models[0].facts["graph"]
         for j, model in enumerate(models):
             graph: Graph = model.facts["graph"]
-            pairs = [*zip(graph, wanted, strict=False)]
-            odd = next((i for i, (one, other) in enumerate(pairs) if one != other), len(pairs))
-            if odd < max(len(graph), len(wanted)):
-                own, other = (_say(given[odd]) if odd < len(given) else "not there" for given in (graph, wanted))
-                raise InputError(
-                    f"site {model.site or j}: all networks must have the same layers, of whatever widths. Its layer "
-                    f"{odd} is {own}, the first site's {other}."
-                )
+            for i, (own, first) in enumerate(zip_longest(graph, wanted)):
+                if own != first:
+                    raise InputError(
+                        f"site {model.site or j}: all networks must have the same layers, of whatever widths. Its "
+                        f"layer {i} is {_say(own)}, the first site's {_say(first)}."
+                    )
         kept = set.intersection(*(set(m.arrays) for m in models))
         extra = {name for m in models for name in OPTIONAL if name in m.arrays and name not in kept}
         shorn = [keep_arrays(m, set(m.arrays) - extra) for m in models] if extra else list(models)
@@ -91,6 +90,8 @@ class DeepNetwork(Network):
     """A scaler before a network of images is not undone."""
 
 
-def _say(one: Mapping[str, object]) -> str:
+def _say(one: Mapping[str, object] | None) -> str:
+    if one is None:
+        return "not there"
     options = ", ".join(f"{key}={value}" for key, value in one.items() if key not in ("layer", "of"))
     return f"{one['layer']}({options})"

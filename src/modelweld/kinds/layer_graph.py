@@ -127,14 +127,9 @@ def is_shape(fact: object) -> bool:
     return listed and prod(cast("list[int]", fact)) <= LARGEST_INPUT
 
 
-def is_depthwise(one: Layer) -> bool:
-    """Whether a layer is a convolution of every channel by itself."""
-    return bool(one.get("depthwise"))
-
-
 def has_weights(one: Layer) -> bool:
     """Whether a layer makes new channels by weights: linear ones and convolutions, not normalisations."""
-    return one["layer"] == "Linear" or (one["layer"] in CONVOLUTIONS and not is_depthwise(one))
+    return one["layer"] == "Linear" or (one["layer"] in CONVOLUTIONS and not one.get("depthwise"))
 
 
 def name_sets(graph: Graph) -> list[str | None]:

@@ -172,11 +172,9 @@ class Trace:
         if word in NOTHING:
             self.place[node] = self.place[of[0]]
         elif FUNCTIONS.get(word) == "Add" and len(of) == 2 and not options and len(node.args) == 2:
-            self._join(node, of)
-        elif word == "mean" and _spans_places(given, options):
-            self._take(
-                node, nn.AdaptiveAvgPool2d(1) if len(_dims(given, options)) == 2 else nn.AdaptiveAvgPool1d(1), where
-            )
+            self._append(node, layer("Add", *(self.place[one] for one in of)), spatial=self.spatial[self.place[of[0]]])
+        elif word == "mean" and (pool := _mean_of_places(given, options)) and not self._has_places_unlike(pool):
+            self._take(node, getattr(nn, pool)(1), where)
             if not options.get("keepdim"):
                 self._append(node, layer("Flatten", self.place[node]), spatial=False)
         elif FUNCTIONS.get(word) == "Flatten" and _flattens(word, given, options):
@@ -219,9 +217,9 @@ class Trace:
         if (name in CONVOLUTIONS and not one.get("depthwise")) or name == "Linear":
             self.makers.add(f"W{i}")
 
-    def _join(self, node: torch.fx.Node, of: Sequence[torch.fx.Node]) -> None:
-        """Two branches that are added."""
-        self._append(node, layer("Add", *(self.place[one] for one in of)), spatial=self.spatial[self.place[of[0]]])
+    def _has_places_unlike(self, pool: str) -> bool:
+        """Whether convolutions are of another number of axes than this pool."""
+        return any(one["layer"] in CONVOLUTIONS and str(one["layer"])[-2:] != pool[-2:] for one in self.graph)
 
     def _append(self, node: torch.fx.Node, one: Layer, *, spatial: bool) -> None:
         if self.graph[-1]["layer"] in ENDS:
@@ -257,15 +255,12 @@ def _plain(value: Any) -> object:
     return list(value) if isinstance(value, (tuple, list)) else value
 
 
-def _dims(given: Sequence[Any], options: dict[str, Any]) -> list[int]:
-    """Along which axes a mean is taken."""
+def _mean_of_places(given: Sequence[Any], options: dict[str, Any]) -> str:
+    """The pool that does the same as a mean over all places of each channel; none if it is another mean."""
     dims = given[0] if given else options.get("dim", ())
-    return [dims] if isinstance(dims, int) else list(dims)
-
-
-def _spans_places(given: Sequence[Any], options: dict[str, Any]) -> bool:
-    """Whether a mean is over all places of each channel."""
-    return sorted(_dims(given, options)) in ([2, 3], [-2, -1], [2]) and options.keys() <= {"dim", "keepdim"}
+    pool = {(2, 3): "AdaptiveAvgPool2d", (-2, -1): "AdaptiveAvgPool2d", (2,): "AdaptiveAvgPool1d"}
+    found = pool.get((dims,) if isinstance(dims, int) else tuple(sorted(dims)), "")
+    return found if options.keys() <= {"dim", "keepdim"} else ""
 
 
 def _flattens(word: str, given: Sequence[Any], options: dict[str, Any]) -> bool:
