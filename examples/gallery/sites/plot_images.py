@@ -11,12 +11,14 @@ images at once. Where nobody sends anything, images have something smooth in the
 
 import json
 from pathlib import Path
+from unittest.mock import patch
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
 from modelweld import LocalModel
+from modelweld.kinds import drawn_inputs
 from modelweld.kinds.drawn_inputs import describe, draw
 
 X = load_digits().images[:, None] / 16
@@ -37,8 +39,9 @@ def drawn(**arrays):
     )
 
 
-white = {**sent, "spectrum": np.ones(4)}  # all waves alike
-rows = {"digits": X[:6], "moments sent": drawn(**sent), "nothing sent": drawn(), "white noise": drawn(**white)}
+rows = {"digits": X[:6], "moments sent": drawn(**sent), "nothing sent": drawn()}
+with patch.object(drawn_inputs, "BLURS", (0.0,)):
+    rows["white noise"] = drawn(**sent)
 fig, axes = plt.subplots(4, 6, figsize=(5.2, 3.6), layout="constrained")
 for line, (name, images) in zip(axes, rows.items(), strict=True):
     line[0].set_ylabel(name, rotation=0, ha="right", va="center")
@@ -48,27 +51,28 @@ for line, (name, images) in zip(axes, rows.items(), strict=True):
 plt.show()
 
 # %%
-# Accuracies that the study of images has recorded, means over its runs with 5 sites: fused networks, what they were
-# taught by, and the sites' best.
+# Accuracies that the study of images has recorded, means over its runs with 5 sites, most of which have two or three
+# classes: fused networks, what they were taught by, and the sites' best.
 here = Path.cwd()
 while not (here / "experiments").is_dir():
     here = here.parent
 record = json.loads((here / "experiments" / "images" / "results.json").read_text())
-record.pop("provenance")
-cells = {name: list(cell.values()) for name, cell in record.items() if " J=5 " in name and "plain" in name}
+cells = {name: list(cell.values()) for name, cell in record.get("cells", record).items() if " J=5 Dir 0.1" in name}
 shown = {
     "best local": "#9bb",
     "Git Re-Basin": "#9bb",
     "ours, mean": "#e9a178",
     "ours, distil, white noise": "#e9a178",
     "ours, distil": "#c2410c",
-    "ours, distil, spectrum sent": "#c2410c",
+    "ours, distil, moments sent": "#c2410c",
     "class-weighted ensemble, probabilities": "#9bb",
     "pooled (sees the data)": "#9bb",
 }
 fig, axes = plt.subplots(1, len(cells), figsize=(2.6 * len(cells) + 2.5, 3), sharey=True, layout="constrained")
 for ax, (name, runs) in zip(axes, cells.items(), strict=True):
-    bars = ax.barh(list(shown), [np.mean([run["accuracy"][m] for run in runs]) for m in shown], color=shown.values())
+    there = [method for method in shown if method in runs[0]["accuracy"]]
+    means = [np.mean([run["accuracy"][method] for run in runs]) for method in there]
+    bars = ax.barh(there, means, color=[shown[method] for method in there])
     ax.bar_label(bars, fmt="%.3f", padding=2)
     ax.set(xlim=(0, 1.2), xlabel="accuracy", title=name.removesuffix(", plain"))
     ax.spines[["top", "right"]].set_visible(False)
