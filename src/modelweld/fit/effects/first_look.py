@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from modelweld.core.board import Board
-from modelweld.core.family import Family
+from modelweld.core.family import Family, sum_by_atom
 from modelweld.core.gaussian import parts
 from modelweld.core.match import Plan
 from modelweld.core.matching import Matching
@@ -106,12 +106,18 @@ def is_slight(board: Board, spread_out: Flags) -> bool:
 def all_share(board: Board) -> bool:
     """Whether every site shares half of its values, and sites that share a quarter with each other hang together.
 
-    Not where values lie so far from their atoms that offsets may be what keeps them apart.
+    Not where values lie so far from their atoms that offsets may be what keeps them apart, and sites' means differ more
+    than those of as many values of one site by chance.
     """
     (_, noise, spread), (_, weight, *_) = board.families[0].hyperparameters, parts(board.rows[0])  # type: ignore[attr-defined]
-    if np.median(weight * spread / noise) < BY_THEMSELVES**-2:
-        return False
     J, K, size = len(board.sizes), len(board.counts), board.sizes
+    if np.median(weight * spread / noise) < BY_THEMSELVES**-2:
+        number, W, S, Q, _ = parts(sum_by_atom(board.rows[0], board.group, J))
+        means = S * S / np.where(W > 0, W, 1.0)
+        within = (Q - means).sum(0) / np.maximum(number - 1, 0).sum(0)
+        between = (means.sum(0) - S.sum(0) ** 2 / W.sum(0)) / (np.count_nonzero(size) - 1)
+        if not np.nanmean(between / within) <= 1:
+            return False
     held = np.zeros((J, K))
     held[board.group, board.labels] = 1.0
     linked = 4 * (held @ held.T) >= np.maximum(np.minimum(size[:, None], size), 1)
