@@ -3,7 +3,12 @@
 python experiments/record.py --data FOLDER              # all whose record is not of today's code
 python experiments/record.py time mocap --jobs 1        # these; --quick: does each of them run?
 
-FOLDER, or a folder in it, has what is not shipped: README.md here says which study needs what, and which extras.
+All need `pip install -e ".[studies]"`, merging also BERTopic and torch. Data are in `experiments/data`, but for these,
+in FOLDER or a folder inside it; the studies' READMEs say where they come from:
+
+newsgroups20.npz                planned_topics (without it: books' pages alone), merging
+mnist.npz                       networks (without it: digits alone)
+COSMIC_v3.4_SBS_GRCh37.txt      directions (without it: drawn signatures)
 """
 
 from __future__ import annotations
