@@ -13,7 +13,8 @@ import modelweld
 from modelweld import InputError, LocalModel
 from modelweld.demo.simulate import sparse
 from modelweld.files import save
-from modelweld.progress import COMPILING, Steps, progress_to, report_progress, track
+from modelweld.progress import COMPILING, progress_to, report_progress, track
+from modelweld.progress.bar import Steps
 from modelweld.shards import fuse_shards, group_sites
 
 VALUES = sparse(8, 6, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values

@@ -9,7 +9,7 @@ import pytest
 import modelweld
 
 ROOT = Path(modelweld.__file__).parent
-MOST_BESIDE = 10
+MOST_BESIDE = 11
 
 
 @pytest.fixture(scope="module")

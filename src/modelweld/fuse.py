@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from modelweld.array_stage import match_arrays
 from modelweld.core.match import Auto, Effort
 from modelweld.core.prior import Prior
 from modelweld.errors import InputError, announce, first_repeated
@@ -19,11 +20,12 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import is_plain, set_times, take_names
 from modelweld.inputs.sets import Families
-from modelweld.libraries.reading import is_known, is_state, read, remedy
+from modelweld.libraries.reading import is_known, read
+from modelweld.libraries.refusals import is_state, remedy
 from modelweld.progress import Progress, progress_to
 from modelweld.request import Preset, Request, Screens, Search
 from modelweld.results.fit_result import FitResult, Recipe
-from modelweld.stages import MODEL_STAGES, Job, match_arrays
+from modelweld.stages import MODEL_STAGES, Job
 from modelweld.threads import blas_threads, processors, useful_threads
 
 

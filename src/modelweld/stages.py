@@ -13,21 +13,18 @@ from modelweld.core.family import has_places
 from modelweld.core.match import Plan
 from modelweld.core.matching import Matching
 from modelweld.core.values import arrays_of
-from modelweld.errors import InputError, OutOfRangeError
-from modelweld.families import Family, Gaussian
-from modelweld.fit.effects.first_look import find_site_effects
+from modelweld.families import Family
 from modelweld.fit.effects.words import describe_effects
-from modelweld.fit.screening.bounds import as_models, weigh_again
+from modelweld.fit.screening.bounds import weigh_again
 from modelweld.fit.screening.clipping import clip_spreads, clip_weights
 from modelweld.fit.screening.distances import lie_unevenly
 from modelweld.fit.screening.shared_rows import name_shared_rows
 from modelweld.fit.screening.swapped_columns import name_swapped
-from modelweld.fit.screening.totals import find_misfits, name_standardised, total_stack
+from modelweld.fit.screening.totals import find_misfits, name_standardised
 from modelweld.fit.static_matcher import match
-from modelweld.inputs.local_model import LocalModel, check_finite
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import times_of
 from modelweld.inputs.sets import Families, check_units, columns_of, families_by_set, local_models, stack_of
-from modelweld.inputs.stacks import stack_arrays
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.kinds.kind import Kind
 from modelweld.kinds.site_effects import correct_sites, estimate_effects
@@ -158,33 +155,3 @@ def _has_times(job: Job) -> bool:
 
 
 MODEL_STAGES: tuple[Callable[[Job], Job], ...] = (align, compare_columns, match_models, clip_widths)
-
-
-def match_arrays(job: Job) -> Job:
-    """Plain arrays: one set, one array."""
-    family = Gaussian() if job.families is None else job.families
-    if not isinstance(family, Family):
-        raise InputError("plain arrays take one Family, not a mapping.")
-    stack = stack_arrays(job.sites)
-    try:
-        matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
-    except OutOfRangeError:
-        for j, array in enumerate(job.sites):  # the fast look at all values said no; say where
-            check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
-        raise
-    totals = total_stack(stack) if job.plan.outliers and has_places(family) else None
-    if totals is not None:
-        job = without_effects(job, name_swapped(totals, None, job.names))
-    if job.plan.outliers and lie_unevenly(stack, matching):
-        weighed = match_models(replace(job, sites=as_models(stack, job.names), matchings={"atom": matching}))
-        if any(model.weight for model in weighed.sites):
-            return weighed
-    looked = job.plan.looks_for_effects
-    effects = find_site_effects(stack, matching, job.plan, lambda _: family, of_values=totals) if looked else None
-    if effects is None:
-        return replace(job, matchings={"atom": matching})
-    stack = effects.correct(stack)
-    matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
-    matchings = {"atom": replace(matching, effects=effects)}
-    job = replace(job, sites=np.split(stack.values, stack.offsets[1:-1]), matchings=matchings)
-    return job.say(*describe_effects(effects, job.names, [f"dimension {d}" for d in range(stack.values.shape[1])]))

@@ -5,16 +5,13 @@ Internal: docs/public.md says what is not.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from modelweld.errors import InputError
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as Display
+from modelweld.progress.bar import show_bar
 
 Listener = Callable[[str, int, int | None], object]
 """Called with what is being done, how much of it is done, and out of how much (None: not known)."""
@@ -93,37 +90,3 @@ def track(things: Iterable[Thing], what: str, total: int | None = None) -> Itera
         yield thing
         done += 1
     report_progress(what, done, total)
-
-
-@contextmanager
-def show_bar(what: str) -> Iterator[Steps | None]:
-    """Who draws the bar within; None where standard error is a file or a pipe."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich import console, progress
-
-    words = progress.TextColumn("{task.description}", markup=False)
-    parts = progress.BarColumn(24), progress.MofNCompleteColumn()
-    times = progress.TimeElapsedColumn(), progress.TimeRemainingColumn()
-    columns, to = (progress.SpinnerColumn(), words, *parts, *times), console.Console(stderr=True)
-    with progress.Progress(*columns, console=to, transient=True) as display:
-        display.add_task(what, total=None)
-        yield Steps(display)
-
-
-class Steps:
-    """A listener: the bar's second line, for the step that a job is at."""
-
-    def __init__(self, display: Display) -> None:
-        self.display, self.what = display, ""
-        self.line = display.add_task("", visible=False)  # another for each step: a total is not taken back
-
-    def __call__(self, what: str, done: int, total: int | None) -> None:
-        """Hear how far a step has come."""
-        if what == self.what and done:
-            self.display.update(self.line, completed=done)
-            return
-        self.what = what
-        self.display.remove_task(self.line)
-        self.line = self.display.add_task(f"  {what}", total=total, completed=done)
