@@ -146,7 +146,7 @@ def test_a_feature_without_variance_at_most_sites_is_not_what_is_told():
     widths = [[1.0, 1.0, 0.0]] * 6 + [[1e6, 1e6, 1.0]]
     sites = [LocalModel({"means": np.eye(3), "variances": [w] * 3}, axes, auxiliary=["variances"]) for w in widths]
     found, [reason] = clip_spreads(sites, list("abcdefg"))
-    assert "up to 1e+06 in a feature, and 1 at a typical site" in reason
+    assert "up to about 1e+06 in a feature, and 1 at a typical site" in reason
     assert np.allclose(found[-1].arrays["variances"], [[FAR_MORE, FAR_MORE, 1.0]] * 3)
 
 

@@ -168,7 +168,7 @@ def test_without_names_words_must_be_as_many(sites):
     assert fuse([a, b]).K == 3
     with pytest.raises(InputError, match="fixed coordinates must agree"):
         fuse([a, with_columns(b, np.arange(20))])
-    with pytest.raises(InputError, match=r"site s1 does not say what its words are.*features=words"):
+    with pytest.raises(InputError, match=r"site s1 does not name its words.*features=words"):
         fuse([sites[0], b])
 
 

@@ -16,9 +16,9 @@ from modelweld.families.capabilities import names_candidates
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.engines.sweep_engines import Compiled, Engine, Reference, Sparse
 
-COMPILED_FROM = 2_000_000
-"""Local parameters x largest group x dimensions from which the compiled sweep is used. Below, plain numpy takes a
-fraction of a second and is done before a compiler has started."""
+COMPILED_FROM, OF_A_SITE = 2_000_000, 10_000
+"""Local parameters x largest group x dimensions from which the compiled sweep is used, and how many of these a site
+counts for besides: a step of numpy's. Below, plain numpy takes seconds at most, less than the compiler."""
 
 SPARSE_FROM = 1_000_000
 """Values x largest group from which the sparse board is used: below, the reference takes a second."""
@@ -53,7 +53,7 @@ def is_compilable(family: Family) -> bool:
 def is_large(stack: Stack) -> bool:
     """Whether the compiled sweep is worth its compiler."""
     N, D = stack.values.shape
-    return bool(N * int(stack.sizes.max(initial=0)) * D >= COMPILED_FROM)
+    return bool(N * int(stack.sizes.max(initial=0)) * D + OF_A_SITE * len(stack.sizes) >= COMPILED_FROM)
 
 
 def is_sparse(stacks: Sequence[Stack], families: Sequence[Family], prior: Prior) -> bool:
