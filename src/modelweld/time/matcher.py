@@ -215,7 +215,7 @@ def deciding(parts: Mapping[Key, tuple[Stack, Family]]) -> tuple[Key, Stack, Mov
     able = [one for one in able if isinstance(one[2], Drift)] or able
     if len(able) != 1:
         found = ", ".join(f"{key!r} ({type(family).__name__})" for key, (_, family) in parts.items())
-        one = "sites with times are matched by one array, of real values, compositions (Counts) or Directions"
+        one = "sites with times are matched by one array of real values, compositions (Counts) or Directions"
         raise InputError(
             f"{one}; found {found}. Name one, families={{name: modelweld.Drift()}}, or leave the times out."
         )
