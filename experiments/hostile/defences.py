@@ -1,30 +1,24 @@
-"""`fuse(sites)` and other defences against bad sites, and how near each leaves the honest values to the truth.
+"""`fuse(sites)` and medians of matched values, and how near each leaves the honest values to the truth.
 
-The others need matched values: a k-means of all values that is told the number of honest atoms has to match them (its
-best of ten starts), or `fuse`. Within a cluster, the coordinate median stands for the mean.
+Medians need matched values: `fuse` matches them, or the truth, to which every site's values are assigned at the least
+sum of squares (the Hungarian algorithm). Within a group, the coordinate median stands for the mean.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from attacks import ATOMS, NOISE_SD, Array, Draw, Index
-from sklearn.cluster import KMeans
+from attacks import NOISE_SD, Array, Draw, Index
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 import modelweld
 
-BARE, OWN_MEDIAN = "fuse(sites)", "median of fuse's groups"
-TOLD, MEDIAN = "k-means told K", "median of k-means' groups"
-METHODS = (BARE, OWN_MEDIAN, TOLD, MEDIAN)
-"""In the order of rows."""
-
-STARTS = 10
-"""Of every k-means."""
+BARE = "fuse(sites)"
+MEDIANS = ("median of fuse's groups", "median of values assigned to the truth")
 
 
 class Answer(NamedTuple):
@@ -47,10 +41,14 @@ def fused(draw: Draw) -> Answer:
     return Answer(np.where(labels < fusion.K, labels, -1), fusion.atoms, named)
 
 
-def kmeans(draw: Draw) -> Answer:
-    """Clusters of all values, bad ones among them."""
-    found = KMeans(ATOMS, n_init=STARTS, random_state=0).fit(np.concatenate(draw.values))
-    return Answer(found.labels_.astype(np.int64), found.cluster_centers_)
+def assigned(draw: Draw) -> Answer:
+    """Every site's values at the true atoms, one at each."""
+    labels = np.full(sum(map(len, draw.values)), -1)
+    first = 0
+    for values in draw.values:
+        own, atoms = linear_sum_assignment(cdist(values, draw.atoms, "sqeuclidean"))
+        labels[first + own], first = atoms, first + len(values)
+    return Answer(labels, draw.atoms.copy())
 
 
 def medians(answer: Answer, draw: Draw) -> Answer:
@@ -61,38 +59,11 @@ def medians(answer: Answer, draw: Draw) -> Answer:
     return answer._replace(places=places)
 
 
-def answers(draw: Draw) -> dict[str, tuple[Answer | str, float]]:
-    """Of every method, or why there is none, and CPU seconds."""
-    found: dict[str, tuple[Answer | str, float]] = {}
-
-    def ask(name: str, call: Callable[[], Answer]) -> None:
-        start = time.process_time()
-        try:
-            answer: Answer | str = call()
-        except (ArithmeticError, ValueError, np.linalg.LinAlgError, modelweld.ModelweldError) as error:
-            answer = f"{type(error).__name__}: {error}"
-        found[name] = answer, time.process_time() - start
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name, call in ((BARE, fused), (TOLD, kmeans)):
-            ask(name, lambda call=call: call(draw))
-        for name, of in ((OWN_MEDIAN, BARE), (MEDIAN, TOLD)):
-            if isinstance(found[of][0], Answer):
-                ask(name, lambda of=of: medians(found[of][0], draw))
-            else:
-                found[name] = found[of]
-    return found
-
-
-def judged(answer: Answer | str, draw: Draw, cpu: float) -> dict[str, Any]:
+def judged(answer: Answer, draw: Draw) -> dict[str, Any]:
     """ARI of honest values, root mean square error of honest atoms in deviations of noise, K, and who is named.
 
     An atom is where most of its honest values are matched to; values left out are groups of their own.
     """
-    row: dict[str, Any] = {"cpu": cpu}
-    if isinstance(answer, str):
-        return row | {"failed": answer, "ari": 0.0, "error": None, "K": None, "surplus": None}
     truth = np.concatenate(draw.truth)
     labels, others = answer.labels[: len(truth)], answer.labels[len(truth) :]
     apart = np.where(labels < 0, len(answer.places) + np.arange(len(labels)), labels)
@@ -103,7 +74,7 @@ def judged(answer: Answer | str, draw: Draw, cpu: float) -> dict[str, Any]:
             place = answer.places[np.bincount(held).argmax()]
             squares.append(np.minimum(((place - draw.atoms[atom]) / NOISE_SD) ** 2, 1e12).mean())
     names = [site.site for site in draw.sent]
-    return row | {
+    return {
         "ari": float(adjusted_rand_score(truth, apart)),
         "error": float(np.sqrt(np.mean(squares))) if squares else None,
         "K": len(np.unique(labels[labels >= 0])) - len(np.unique(truth)),
@@ -115,5 +86,6 @@ def judged(answer: Answer | str, draw: Draw, cpu: float) -> dict[str, Any]:
 
 def measured(draw: Draw) -> dict[str, dict[str, Any]]:
     """Every method's row."""
-    found = answers(draw)
-    return {name: judged(found[name][0], draw, found[name][1]) for name in METHODS}
+    own = fused(draw)
+    found = {BARE: own, **dict(zip(MEDIANS, (medians(own, draw), medians(assigned(draw), draw)), strict=True))}
+    return {name: judged(answer, draw) for name, answer in found.items()}

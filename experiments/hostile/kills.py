@@ -18,7 +18,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import argparse
 import contextlib
 import hashlib
-import json
 import random
 import resource
 import signal
@@ -37,7 +36,7 @@ import modelweld
 from modelweld import cli
 from modelweld.files import limits
 from modelweld.kinds.mixture import mixture
-from study import versions
+from provenance import keep
 
 COMMANDS = {
     "export": ("export", "points.csv", "--out", "out.safetensors", "--centres"),
@@ -65,7 +64,6 @@ def main() -> None:
     parser.add_argument("--out", type=lambda name: Path(name).resolve(), help="a JSON file for the record")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    about = versions(modelweld)  # before the run: a checkout can change meanwhile
     number = len(COMMANDS) if given.smoke else given.number
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -78,8 +76,7 @@ def main() -> None:
         f"{sum(int(row['times']) for row in rows):,} {'full disks' if given.disk else 'kills'}, {broken} broken files"
     )
     if given.out:
-        record = {"versions": about, "seed": given.seed, "rows": rows, "broken": broken}
-        given.out.write_text(json.dumps(record, indent=1) + "\n")
+        keep(given.out, {"rows": rows, "broken": broken}, {"seed": given.seed, "number": number})
     sys.exit(bool(broken))
 
 

@@ -68,8 +68,10 @@ def units(sites: Drawn, fusion: Fusion) -> str:
 
 
 def origin(sites: Drawn, fusion: Fusion) -> str:
-    """All values measured from elsewhere."""
-    if not sites.has_places:
+    """All values measured from elsewhere; a factor that is corrected is one about the origin, and another elsewhere."""
+    if not sites.has_places or any(
+        m.effects is not None and m.effects.log_scale.any() for m in fusion.matchings.values()
+    ):
         return ""
     found = _compared(fusion, sites.fuse(sites.moved(shift=ELSEWHERE)))
     return found if found == "held" else _tied(sites, fusion, found)
