@@ -43,7 +43,7 @@ def promises() -> Iterator[Sequence[object]]:
         "a damaged file is read, or refused in one clean line within two seconds; nothing in it runs",
         "`fuzz.py`: nine formats, damaged in bytes, words and structure",
         f"{inputs:,} files, {used:,} of them used",
-        f"{len(fuzzed['faults'])} faults; {netted} refused by the last net alone",
+        f"faults: {len(fuzzed['faults'])}; refused by the last net alone: {netted}",
         _link("record.json"),
     )
     yield (
@@ -73,7 +73,7 @@ def promises() -> Iterator[Sequence[object]]:
         "the same answer by another way",
         "`soak.py`: engines, order, units, origin, file, a site that comes and goes, one that leaves",
         f"{soaked['tried']:,} random fusions ({soaked['refused']} refused), {sum(outcomes.values()):,} comparisons",
-        f"{len(soaked['faults'])} differ; {outcomes['tie']} ties, {outcomes['better']} better",
+        f"differ: {len(soaked['faults'])}; ties: {outcomes['tie']}, better: {outcomes['better']}",
         _link("soak.json"),
     )
     bad = record("poisoning/results.json")
@@ -81,7 +81,7 @@ def promises() -> Iterator[Sequence[object]]:
         "a minority carries atoms at most 1.2 times as far off as medians would ([where not](poisoning.md))",
         "`poison.py`: attacks on 20 and 50 sites, 5 to 45 % of them bad",
         f"{len(bad['results'])} cells of five draws",
-        "; ".join(claim["found"].split(";")[0].rstrip(".") for claim in bad["claims"]),
+        "; ".join(f"{c['text'].split(':')[0]}: {c['found'].rstrip('.')}" for c in bad["claims"]),
         _link("poisoning/tables.md"),
     )
 
