@@ -39,7 +39,9 @@ def listen(rows, names=None, given=None, model=None):
             own = (names or {}).get(j, [f"f{d}" for d in range(X.shape[1])])
             sent[f"site {j}"] = modelweld.read(fitted, X=(given or {}).get(j, X), features=own, site=f"site {j}")
         fusion = modelweld.fuse(sent)
-    return [str(w.message) for w in caught if issubclass(w.category, modelweld.ModelweldWarning)], fusion
+    return [
+        str(w.message) for w in caught if issubclass(w.category, (modelweld.ModelweldWarning, RuntimeWarning))
+    ], fusion
 
 
 def named(said):
@@ -116,6 +118,17 @@ def test_nothing_is_said_of_clean_tables(sites, model):
     said, fusion = listen(sites, model=MODELS[model])
     assert said == []
     assert not any(one.findings for one in fusion.diagnosis.sites())
+
+
+@pytest.mark.parametrize("load", [datasets.load_digits, datasets.load_wine, datasets.load_breast_cancer])
+@pytest.mark.parametrize(
+    "model", [lambda: GaussianMixture(6, covariance_type="diag", random_state=0), MODELS["k-means"]]
+)
+def test_whole_tables_are_silent_also_where_columns_never_vary(load, model):
+    X = load().data
+    for seed in (8300, 8302):
+        rows = np.array_split(np.random.default_rng(seed).permutation(len(X)), 5 + seed % 8)
+        assert listen([X[own] for own in rows], model=model)[0] == []
 
 
 def test_codes_that_all_sites_share_are_none():

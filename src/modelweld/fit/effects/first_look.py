@@ -115,8 +115,9 @@ def all_share(board: Board) -> bool:
         number, W, S, Q, _ = parts(sum_by_atom(board.rows[0], board.group, J))
         means = S * S / np.where(W > 0, W, 1.0)
         within = (Q - means).sum(0) / np.maximum(number - 1, 0).sum(0)
-        between = (means.sum(0) - S.sum(0) ** 2 / W.sum(0)) / (np.count_nonzero(size) - 1)
-        if not np.nanmean(between / within) <= 1:
+        between = (means.sum(0) - S.sum(0) ** 2 / np.where(W.sum(0) > 0, W.sum(0), 1.0)) / (np.count_nonzero(size) - 1)
+        varied = within > 0
+        if (between[varied] / within[varied]).sum() > varied.sum():
             return False
     held = np.zeros((J, K))
     held[board.group, board.labels] = 1.0

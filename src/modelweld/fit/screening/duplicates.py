@@ -201,6 +201,6 @@ def _deviation(values: Array, seen: Flags, labels: Index, once: Flags) -> Array:
         own, x = labels[rows], column[rows]
         number = np.bincount(own)
         off = x - (np.bincount(own, x) / np.maximum(number, 1))[own]
-        if off.any():
-            deviation[d] = np.sqrt(off @ off / max((number - (number > 0)).sum(), 1))
+        if (total := off @ off) > 0:
+            deviation[d] = np.sqrt(total / max((number - (number > 0)).sum(), 1))
     return deviation
