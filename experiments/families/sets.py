@@ -115,17 +115,6 @@ def normal(rng, theta, covariances):
     return theta + np.einsum("kij,kj->ki", factors, rng.standard_normal(theta.shape))
 
 
-def own_covariance(rng, K, D=3):
-    """As `own_noise`, with full covariances."""
-    sigma = inverse_wishart(rng, K, D + 3.0, D)
-    return normal(rng, np.zeros((K, D)), sigma / 0.012), sigma
-
-
-def own_covariance_site(rng, atoms):
-    """The atom's own noise, a full covariance."""
-    return {"arrays": {"means": normal(rng, *atoms)}}
-
-
 def scatter_site(rng, sigma, between=40.0):
     """Covariances of n points."""
     n = numbers(rng, 20, 400, len(sigma))

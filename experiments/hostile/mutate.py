@@ -24,40 +24,14 @@ from modelweld.kinds.topics import topics
 
 NUMBERS = (0, -1, 1, 2, 2**31, 2**62, 2**63, -(2**63), 1e18, 1e119, 1e308, 1e-320, 0.5, 7)
 WORDS = (
-    "",
-    " ",
-    "site",
-    "values",
-    "=1+1",
-    "\u202e",
-    "\x1b[2J",
-    "a" * 5000,
-    "../../x",
-    "\x00",
-    "count",
-    "NaN",
-    "é",
-    "means",
-)
+    "", " ", "site", "values", "=1+1", "\u202e", "\x1b[2J", "a" * 5000, "../../x", "\x00", "count", "NaN", "é", "means",
+)  # fmt: skip
 VALUES = (*NUMBERS, *WORDS, None, True, [], {}, [[]], [["a"], "b"], {"float": "nan"}, {"float": "inf"}, {"tensor": "x"})
 """What a leaf of a tree is replaced by."""
 
 BYTES = (
-    b"\x00",
-    b"\xff",
-    b"{",
-    b"}",
-    b"[",
-    b'"',
-    b",",
-    b"\n",
-    b"\x80",
-    b"1e999",
-    b"null",
-    b"-",
-    b"PK\x03\x04",
-    b"\x93NUMPY",
-)
+    b"\x00", b"\xff", b"{", b"}", b"[", b'"', b",", b"\n", b"\x80", b"1e999", b"null", b"-", b"PK\x03\x04", b"\x93NUMPY"
+)  # fmt: skip
 
 
 def seeds() -> dict[str, list[bytes]]:

@@ -34,8 +34,6 @@ class Draw:
         Which components are judged; default all. Atoms of others are surplus.
     without : list, optional
         What honest sites would have sent had nothing been wrong: the same components, in the same order.
-    rows : list of (points, index), optional
-        Points of every site and the local component of each, for rivals that see rows.
     """
 
     sent: Sequence[object]
@@ -44,7 +42,6 @@ class Draw:
     counted: Sequence[object] | None = None
     honest: list[Flags] | None = None
     without: Sequence[object] | None = None
-    rows: Sequence[tuple[Array, Index]] | None = None
 
     @property
     def judged(self) -> Flags:

@@ -282,10 +282,10 @@ def nested(population: Population, sizes: Sequence[int], code: int, seed: int) -
     """Cells of several numbers of sites: fewer are the first of more, fitted once."""
     sites = population.sites(max(sizes), np.random.default_rng([code, seed]))
     for J in sizes:
-        yield f"J={J}", drawn(sites[:J], rows=bool(population.effect[0]))
+        yield f"J={J}", drawn(sites[:J])
 
 
-def drawn(sites: Sequence[Site], rows: bool = False) -> Draw:
+def drawn(sites: Sequence[Site]) -> Draw:
     """What these sites send, bare and read with their points."""
     return Draw(
         sent=[s.model for s in sites],
@@ -293,5 +293,4 @@ def drawn(sites: Sequence[Site], rows: bool = False) -> Draw:
         truth=[s.truth for s in sites],
         counted=[read(s.model, X=s.points) for s in sites],
         honest=[s.truth != NOT_JUDGED for s in sites],
-        rows=[(s.points, s.model.predict(s.points)) for s in sites] if rows else None,
     )

@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from importlib.util import find_spec
 from typing import NamedTuple, TypedDict
 
 import numpy as np
@@ -18,16 +17,13 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from modelweld import ModelweldWarning, fuse, read
 
 BARE, COUNTED, WITHOUT = "fuse(models)", "fuse(read(X=X))", "without it"
-GIVEN, CENTRED, HARMONY = "k-means given K", "centred k-means given K", "Harmony, k-means given K"
+GIVEN, CENTRED = "k-means given K", "centred k-means given K"
 SILHOUETTE, WARD, DENSITY, UNMATCHED = "k-means + silhouette", "Ward + silhouette", "HDBSCAN", "no matching"
-METHODS = (BARE, COUNTED, GIVEN, CENTRED, HARMONY, SILHOUETTE, WARD, DENSITY, UNMATCHED, WITHOUT)
-"""In the order of columns and rows; some draws lack `COUNTED`, `HARMONY` or `WITHOUT`."""
+METHODS = (BARE, COUNTED, GIVEN, CENTRED, SILHOUETTE, WARD, DENSITY, UNMATCHED, WITHOUT)
+"""In the order of columns and rows; some draws lack `COUNTED` or `WITHOUT`."""
 
 MOST_CLUSTERS, GIVEN_STARTS, STARTS = 40, 10, 3
 """Clusters among which the silhouette chooses; starts of k-means given K, and of each number tried."""
-
-HARMONY_ROWS, HARMONY_SITES = 300, 10
-"""Rows of a site and sites that Harmony gets at most."""
 
 
 class Answer(NamedTuple):
@@ -73,26 +69,6 @@ def kmeans(values: Array, K: int, starts: int = GIVEN_STARTS) -> Answer:
 def centred(draw: Draw) -> Answer:
     """k-means given K of means less their site's mean."""
     return kmeans(np.concatenate([v - v.mean(axis=0) for v in draw.values]), number_of(draw))
-
-
-def harmony(draw: Draw) -> Answer:
-    """k-means given K of rows that Harmony corrected; a component goes with most of its rows."""
-    import harmonypy
-
-    K, rows = number_of(draw), [(x[:HARMONY_ROWS], own[:HARMONY_ROWS]) for x, own in draw.rows or ()]
-    points, site = np.concatenate([x for x, _ in rows]), np.repeat(np.arange(len(rows)), [len(x) for x, _ in rows])
-    corrected = np.asarray(
-        harmonypy.run_harmony(points, {"site": site.astype(str)}, "site", verbose=False, ncores=1).Z_corr
-    )
-    clusters = kmeans(corrected if len(corrected) == len(points) else corrected.T, K).labels
-    found = np.split(clusters, np.cumsum([len(x) for x, _ in rows])[:-1])
-    counts = [
-        np.eye(len(v), dtype=int)[own].T @ np.eye(K, dtype=int)[c]
-        for v, (_, own), c in zip(draw.values, rows, found, strict=True)
-    ]
-    stacked = np.concatenate(counts)
-    alone = K + np.arange(len(stacked))  # a component without a row is matched with none
-    return Answer(np.where(stacked.any(axis=1), stacked.argmax(axis=1), alone), K)
 
 
 def by_silhouette(draw: Draw, clusters: Callable[[Array, range], Iterator[Index]]) -> Answer:
@@ -142,8 +118,6 @@ def methods_of(draw: Draw) -> dict[str, Callable[[], Answer]]:
         DENSITY: lambda: hdbscan(draw),
         UNMATCHED: lambda: unmatched(draw),
     }
-    if draw.rows is not None and len(draw.values) <= HARMONY_SITES and find_spec("harmonypy"):
-        calls[HARMONY] = lambda: harmony(draw)
     if without is not None:
         calls[WITHOUT] = lambda: fused(without)
     return calls

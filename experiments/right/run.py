@@ -5,7 +5,6 @@ See README.md for what is drawn and how to read it.
     python experiments/right/run.py                                  # everything, five seeds; about half an hour
     python experiments/right/run.py --quick                          # two seeds, up to ten sites; minutes
     python experiments/right/run.py --cases low hostile/twice --seeds 8000 8001 --out /tmp/x
-    python experiments/right/run.py --bare --against experiments/right/results.json     # which cells fell
     python experiments/right/run.py --smoke                          # a few cells, one seed; seconds
 
 The code measured is the one that Python finds: PYTHONPATH=<other checkout>/src measures another.
@@ -34,7 +33,7 @@ from telling import TITLES, summary
 
 import hostile
 import modelweld
-from provenance import NOT_INSTALLED, code_of, kept, loaded
+from provenance import NOT_INSTALLED, code_of, loaded
 from study import Result, Task, asdict, done, shown, versions, write_record
 
 SEEDS, QUICK_SEEDS = range(9000, 9005), (8000, 8001)
@@ -90,7 +89,6 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--cases", nargs="+", default=list(TITLES), help="beginnings of names: low, hostile/twice, ...")
     parser.add_argument("--seeds", type=int, nargs="+", help="draw again with these")
     parser.add_argument("--bare", action="store_true", help="fuse(models) alone, without rivals")
-    parser.add_argument("--against", type=Path, help="a results.json: compare fuse(models) on draws that both have")
     parser.add_argument("--out", type=Path, help="folder for results.json and tables.md")
     parser.add_argument("--jobs", type=int, default=1, help="groups drawn side by side")
     options = parser.parse_args(words)
@@ -108,7 +106,7 @@ def write(
     used: set[str],
 ) -> str:
     """Write results and tables, and give back the tables."""
-    tables, claims = summary(cells, kept(options.against)["cells"] if options.against else None)
+    tables, claims = summary(cells)
     quick = options.smoke or options.quick  # too few seeds to judge by: nothing is claimed
     record = {
         "title": f"Right by default ({'smoke' if options.smoke else 'quick' if options.quick else 'full'} run)",

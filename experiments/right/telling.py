@@ -19,10 +19,6 @@ Seeds = Mapping[str, Mapping[str, Row]]
 Cells = Mapping[str, Seeds]
 """Cell ("case/group/cell") -> seeds."""
 
-
-THEN, NOW = "then", "now"
-"""Two runs of the bare call."""
-
 CLOSE = 0.02
 """ARI by which a cell may be below its reference."""
 
@@ -38,12 +34,12 @@ TITLES = {
 }
 
 
-def summary(cells: Cells, before: Cells | None = None) -> tuple[list[Table], list[Claim]]:
-    """All there is to say of a run, and of another one on the same draws."""
+def summary(cells: Cells) -> tuple[list[Table], list[Claim]]:
+    """All there is to say of a run."""
     cases = {case: matching(cells, f"{case}/") for case in TITLES}
     cases = {case: of for case, of in cases.items() if of}
     tables = [overview(cases), *(of_case(TITLES[case], of) for case, of in cases.items())]
-    return [*([compared(cases, before)] if before else []), *tables], list(claims(cells))
+    return tables, list(claims(cells))
 
 
 def matching(cells: Cells, pattern: str) -> Cells:
@@ -137,35 +133,6 @@ def _cell(one: Cells, method: str) -> str:
     ari = values(one, method, "ari")
     signed = [rows[method]["error"] for seeds in one.values() for rows in seeds.values() if method in rows]
     return f"{np.mean(signed):+.1f} {mean(ari):.3f}" if ari else "-"
-
-
-def compared(cases: Mapping[str, Cells], before: Cells) -> Table:
-    """The bare call now and in another run, on draws that both have: cases, then cells from the lowest difference."""
-    rows, lowest = [], {}
-    for case, cells in cases.items():
-        both = {name: pairs(seeds, before.get(name, {})) for name, seeds in cells.items()}
-        if any(both.values()):
-            rows.append([TITLES[case], *then_and_now(both)])
-        for name, seeds in both.items():
-            if any(differences({name: seeds}, NOW, THEN)):
-                lowest[name] = [name, *then_and_now({name: seeds})], mean(differences({name: seeds}, NOW, THEN))
-    rows += [row for row, _ in sorted(lowest.values(), key=lambda item: item[1])]
-    columns = ["", "draws", THEN, NOW, "difference of ARI", "error in K", "CPU, ratio", f"by {CLOSE}"]
-    return Table(f"{BARE}, then and now", columns, rows, "Cells without a difference are left out.")
-
-
-def pairs(now: Seeds, then: Seeds) -> Seeds:
-    """The bare call of two runs at the seeds of both."""
-    return {s: {THEN: then[s][BARE], NOW: now[s][BARE]} for s in now if s in then}
-
-
-def then_and_now(cells: Cells) -> list[str]:
-    """How two runs differ."""
-    gaps = differences(cells, NOW, THEN)
-    (error, error_now), (cpu, cpu_now) = ([mean(values(cells, m, x)) for m in (THEN, NOW)] for x in ("error", "cpu"))
-    numbers = [f"{error:.2f} > {error_now:.2f}", f"{cpu_now / max(cpu, 1e-9):.2f}"]
-    fell = "FELL" if mean(gaps) <= -CLOSE else "rose" if mean(gaps) >= CLOSE else ""
-    return [str(len(gaps)), _cell(cells, THEN), _cell(cells, NOW), interval(gaps), *numbers, fell]
 
 
 # ---------------------------------------------------------------- what should hold

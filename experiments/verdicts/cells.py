@@ -3,29 +3,56 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
-from study import Claim, Result, Table, Task, asdict, done, shown, write_record
+import modelweld
+from study import Claim, Result, Table, Task, asdict, done, shown, versions, write_record
 
 Cells = dict[str, list[Result]]
 """Cell -> results of all seeds."""
 
 
+def asked(about: str, name: str, first: int, sets: int, few: int, **words: str) -> argparse.Namespace:
+    """What was asked for: how many sets from which seed on, of a smoke run `few`; other options by name, and help."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="a few sets of small cells: seconds")
+    parser.add_argument("--sets", type=int, help="of every cell, instead of what is said above")
+    parser.add_argument("--first", type=int, default=first, help="the first seed")
+    parser.add_argument("--cases", nargs="+", default=[""], help="beginnings of names")
+    parser.add_argument("--out", type=Path, default=Path("reproduced", "verdicts", name), help="folder of the record")
+    parser.add_argument("--jobs", type=int, default=1, help="sets side by side")
+    for option, said in words.items():
+        parser.add_argument(f"--{option}", default="", help=said)
+    options = parser.parse_args()
+    options.whole = not (options.sets or options.smoke)
+    options.sets = options.sets or (few if options.smoke else sets)
+    return options
+
+
+def quietly(function, *given) -> Result:
+    """A result without warnings about outliers and overlaps."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*given)
+
+
 def measure(
     title: str,
-    chosen: Sequence[Task],
+    tasks: Callable[[argparse.Namespace], Iterable[Task]],
     options: argparse.Namespace,
-    about: Mapping[str, str],
     summary: Callable[[Cells], tuple[list[Table], list[Claim]]],
-    jobs: int = 1,
 ) -> None:
-    """Run tasks, write what came out to ``options.out``, and print it; `about` says of which versions."""
+    """Run tasks, write what came out to ``options.out``, and print it."""
+    about = versions(modelweld)  # before the run: a checkout can change meanwhile
     rounds: dict[str, list[Task]] = {}  # all cells of a seed, then of the next: a run that is stopped left whole rounds
-    for task in chosen:
-        rounds.setdefault(task.name.rsplit("/", 1)[1], []).append(task)
+    for task in tasks(options):
+        if task.name.startswith(tuple(options.cases)):
+            rounds.setdefault(task.name.rsplit("/", 1)[1], []).append(task)
     results: dict[str, Result] = {}
     for number, (last, own) in enumerate(rounds.items(), 1):
-        results.update((name, found) for name, (found, _) in shown(done(own, jobs), len(own)))
+        results.update((name, found) for name, (found, _) in shown(done(own, options.jobs), len(own)))
         if number % EVERY == 0 or number == len(rounds):
             print(_write(title, results, options, about, summary, int(last)))
 

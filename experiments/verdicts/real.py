@@ -28,12 +28,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 
 import argparse
 import csv
-import warnings
 from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
-from cells import measure
+from cells import asked, measure, quietly
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
@@ -41,7 +40,7 @@ from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
 import modelweld
-from study import Claim, Result, Table, Task, versions
+from study import Claim, Result, Table, Task
 
 Array = NDArray[np.float64]
 
@@ -111,13 +110,6 @@ def warn(J: int, what: str, seed: int) -> Result:
     return {"warned": [site.warning for site in found if site.warning], "sites": J}
 
 
-def quietly(function, *given) -> Result:
-    """A result without warnings about outliers and overlaps."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return function(*given)
-
-
 def tasks(options: argparse.Namespace) -> Iterator[Task]:
     """One per cell and seed."""
     seeds = range(options.first, options.first + options.sets)
@@ -163,15 +155,8 @@ def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
 
 def main() -> None:
     """Measure, and write what came out."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="one set per cell, small cells: seconds")
-    parser.add_argument("--sets", type=int, help="per cell")
-    parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
-    parser.add_argument("--out", type=Path, default=Path("reproduced", "verdicts", "real"))
-    parser.add_argument("--jobs", type=int, default=1, help="sets side by side")
-    options, about = parser.parse_args(), versions(modelweld)
-    options.sets = options.sets or (1 if options.smoke else SETS)
-    measure("Verdicts about real data with planted truth", list(tasks(options)), options, about, summary, options.jobs)
+    options = asked(__doc__, "real", FIRST_SEED, SETS, 1)
+    measure("Verdicts about real data with planted truth", tasks, options, summary)
 
 
 if __name__ == "__main__":

@@ -24,16 +24,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 
 import argparse
 import time
-import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
-from cells import measure
+from cells import asked, measure, quietly
 from draws import CLEAN, DISTRIBUTIONS, FOUR, ODD, apart, clean, mixtures, odd, shifted, values
 
 import modelweld
-from study import Claim, Result, Table, Task, versions
+from study import Claim, Result, Table, Task
 
 SETS, SETS_OF_MOVED, FIRST_SEED = 60, 20, 96_000
 """Sets per cell, of cells that take long, and the first seed."""
@@ -115,13 +114,6 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
             yield from (Task(f"warned/{J}/{deviations:g}/{s}", quietly, (warn, J, deviations, s)) for s in seeds)
 
 
-def quietly(function, *given) -> Result:
-    """A result without warnings about outliers and overlaps."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return function(*given)
-
-
 def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
     """Shares of yeses and of warnings, and whether what must hold does."""
     yes = {
@@ -196,26 +188,10 @@ def _worst(text: str, shares: dict[str, float], limit: float, at_most: bool) -> 
     return Claim(text, f"{shares[cell]:.3f} at worst ({cell})", bool(holds))
 
 
-def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """What was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="two sets per cell, small cells: seconds")
-    parser.add_argument("--sets", type=int, help="per cell")
-    parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
-    parser.add_argument("--cases", nargs="+", default=[""], help="beginnings of names: worth/offset, warned, ...")
-    parser.add_argument("--out", type=Path, help="folder for results.json and tables.md")
-    parser.add_argument("--jobs", type=int, default=1, help="sets side by side")
-    options = parser.parse_args(words)
-    options.sets = options.sets or (2 if options.smoke else SETS)
-    options.out = options.out or Path("reproduced", *["smoke"] * options.smoke, "verdicts")
-    return options
-
-
 def main() -> None:
     """Measure, and write what came out."""
-    options, about = arguments(), versions(modelweld)  # before the run: a checkout can change meanwhile
-    chosen = [task for task in tasks(options) if task.name.startswith(tuple(options.cases))]
-    measure("Verdicts that can say no", chosen, options, about, summary, options.jobs)
+    options = asked(__doc__, "merging", FIRST_SEED, SETS, 2)
+    measure("Verdicts that can say no", tasks, options, summary)
 
 
 if __name__ == "__main__":

@@ -45,13 +45,12 @@ from sklearn.mixture import GaussianMixture
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from cells import Cells, measure
+from cells import Cells, asked, measure
 
-import modelweld
 from families import CASES, family_sites
 from modelweld import LocalModel, fuse, read
 from modelweld.results.posterior.confidence import is_right
-from study import Claim, Result, Table, Task, versions
+from study import Claim, Result, Table, Task
 
 SPREAD, NOISE, FIRST_SEED, SETS, SETS_OF_MODEL = 2.5, 0.5, 95_000, 60, 20
 VALUES, BETA_ATOMS, ATOMS, COMPONENTS, HELD, CENTRES, FEATURES = 8, 20, 15, 12, 6, 3.0, 3
@@ -270,30 +269,20 @@ def claim(text: str, missed: dict[str, float], n: int) -> Claim:
 
 def tasks(options: argparse.Namespace) -> Iterator[Task]:
     """All worlds of a seed, then of the next."""
-    for number in range(options.sets or SETS):
-        seed = options.first + number
-        for name in options.worlds:
-            if number >= SETS_OF_MODEL and not options.sets and name.startswith("model"):
-                continue
-            yield Task(f"{name}/{seed}", one_set, (name, seed, options.mnist))
+    there = [name for name in WORLDS if options.mnist or "mnist" not in name]
+    for number in range(options.sets):
+        for name in there:
+            if number < SETS_OF_MODEL or not options.whole or not name.startswith("model"):
+                seed = options.first + number
+                yield Task(f"{name}/{seed}", one_set, (name, seed, options.mnist))
 
 
 def main() -> None:
     """Judge all worlds, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", type=int, help="of every world, instead of what is said above")
-    parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
-    parser.add_argument("--mnist", default="", help="mnist.npz with x_train and y_train; without it, no digits of it")
-    parser.add_argument("--worlds", nargs="+", default=[""], help="beginnings of names")
-    parser.add_argument("--out", type=Path, default=Path("reproduced", "verdicts", "worlds"))
-    parser.add_argument("--jobs", type=int, default=1, help="sets side by side")
-    parser.add_argument("--smoke", action="store_true", help="two worlds, two sets")
-    options, about = parser.parse_args(), versions(modelweld)
+    options = asked(__doc__, "worlds", FIRST_SEED, SETS, 2, mnist="mnist.npz with x_train and y_train; else none of it")
     if options.smoke:
-        options.worlds, options.sets = ["half J5 D3", "families Counts"], 2
-    chosen = [x for x in WORLDS if options.mnist or "mnist" not in x]
-    options.worlds = [x for x in chosen if x.startswith(tuple(options.worlds))]
-    measure("Confidences and intervals", list(tasks(options)), options, about, summary, options.jobs)
+        options.cases = ["half J5 D3", "families Counts"]
+    measure("Confidences and intervals", tasks, options, summary)
 
 
 if __name__ == "__main__":
