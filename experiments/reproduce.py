@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from page import page
 from study import NEEDS
 
 HERE = Path(__file__).parent
@@ -38,10 +39,8 @@ def main() -> None:
         code = subprocess.run([sys.executable, str(HERE / name / "run.py"), *options], check=False).returncode
         if code:  # where a library is missing, the study has said what to install
             sys.exit(1 if code == NEEDS else f"the study '{name}' stopped; what it had done is kept in {out / name}.")
-    page = out / "page.html"
-    folders = [str(out / name) for name in names]
-    subprocess.run([sys.executable, str(HERE / "page.py"), *folders, "--out", str(page)], check=True)
-    print(page)
+    (out / "page.html").write_text(page([out / name for name in names]), encoding="utf-8")
+    print(out / "page.html")
 
 
 if __name__ == "__main__":
