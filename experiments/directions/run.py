@@ -75,10 +75,7 @@ def of_maps(seed: int, smoke: bool) -> Rows:
         yield cell, "best cut of abs. cosine, seen on the truth", clustered(sets, best_cut(sets, signless=True))
 
 
-PARTS: dict[str, Callable[[int, bool], Rows]] = {
-    "signatures": of_signatures,
-    "maps": of_maps,
-}
+PARTS: dict[str, Callable[[int, bool], Rows]] = {"signatures": of_signatures, "maps": of_maps}
 
 
 def part(name: str, seed: int, smoke: bool) -> Result:

@@ -99,7 +99,7 @@ def kill_rows(number: int, draw: random.Random) -> list[dict[str, object]]:
     make_files()
     rows = []
     for i, (name, words) in enumerate(COMMANDS.items()):
-        out = Path(words[words.index("--report") + 1] if "--report" in words else words[words.index("--out") + 1])
+        out = written_by(words)
         times = number // len(COMMANDS) + (i < number % len(COMMANDS))
         began = time.monotonic()
         assert waited(begun((*words, "--force"))) == 0, name
@@ -140,13 +140,20 @@ def killed(words: tuple[str, ...], out: Path, old: bytes, draw: random.Random, t
 ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 
 
-def begun(words: tuple[str, ...]) -> int:
-    """A child that runs a command, quietly."""
+def written_by(words: tuple[str, ...]) -> Path:
+    """The file called out."""
+    return Path(next(word for word in words if word.startswith("out.")))
+
+
+def begun(words: tuple[str, ...], limit: int | None = None) -> int:
+    """A child that runs a command, quietly, and may not be able to write more than so many bytes to a file."""
     child = os.fork()
     if child:
         return child
     code = 70
     try:
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
@@ -200,27 +207,18 @@ def disk_rows() -> list[dict[str, object]]:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # the write fails instead, as on a full disk
     rows = []
     for name, words in COMMANDS.items():
-        out = Path(words[words.index("--report") + 1] if "--report" in words else words[words.index("--out") + 1])
+        out = written_by(words)
         assert waited(begun((*words, "--force"))) == 0, name
         size, found = out.stat().st_size, Counter[str]()
         for limit in (0, 1, size // 2, size - 1):
             out.write_bytes(b"old")
-            code = waited(limited(words, limit))
+            code = waited(begun((*words, "--force"), limit))
             old = out.read_bytes() == b"old"
             found["told" if code == 1 else "not told"] += 1
             found["old" if old else "broken"] += 1
         rows.append({"command": name, "times": 4, "old": found["old"], "told": found["told"]})
         rows[-1]["broken"] = found["broken"] + found["not told"] + len(parts())
     return rows
-
-
-def limited(words: tuple[str, ...], limit: int) -> int:
-    """A child that runs a command and cannot write more than so many bytes to a file."""
-    child = os.fork()
-    if child:
-        return child
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    os._exit(waited(begun((*words, "--force"))))
 
 
 if __name__ == "__main__":

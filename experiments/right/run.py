@@ -99,11 +99,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def write(
-    options: argparse.Namespace,
-    about: dict[str, str],
-    cells: dict[str, dict[str, Result]],
-    cpu: float,
-    used: set[str],
+    options: argparse.Namespace, about: dict[str, str], cells: dict[str, dict[str, Result]], cpu: float, used: set[str]
 ) -> str:
     """Write results and tables, and give back the tables."""
     tables, claims = summary(cells)

@@ -23,10 +23,7 @@ def measured(drawn: Simulated, fusion: Fusion, present: np.ndarray, noise: float
     are those of points, not of local atoms: then there is no ARI.
     """
     atoms, true = fusion.atoms[: fusion.K], drawn.atoms[present]
-    result: dict[str, Any] = {
-        "hausdorff": rounded(hausdorff(atoms, true)),
-        "K": fusion.K,
-    }
+    result: dict[str, Any] = {"hausdorff": rounded(hausdorff(atoms, true)), "K": fusion.K}
     labels = np.concatenate(fusion.labels)
     if len(labels) == len(drawn.stacked_truth):
         result["ari"] = rounded(adjusted_rand(drawn.stacked_truth, counted(labels, drawn, atoms)))

@@ -6,8 +6,6 @@ inputs, the lengthscales, the function's variance and the noise at once.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
@@ -25,37 +23,23 @@ SPAN = np.log([[1e-2, 1e2], [1e-2, 1e2], [1e-4, 1e1]])
 """Where lengthscales, the function's variance and the noise are looked for, in public units (see `data`)."""
 
 
-class Settings(NamedTuple):
-    """Where learning starts: a lengthscale for all features, the function's variance, the noise."""
-
-    lengthscale: float = 3.0
-    outputscale: float = 1.0
-    noise: float = 0.1
-
-
-START = Settings()
+LENGTHSCALE, OUTPUTSCALE, NOISE = 3.0, 1.0, 0.1
+"""Where learning starts: a lengthscale for all features, the function's variance, the noise."""
 
 
 def trained(
-    X: Array,
-    y: Array,
-    points: int,
-    *,
-    steps: int,
-    start: Settings | SparseGP = START,
-    inputs: Array | None = None,
+    X: Array, y: Array, points: int, *, steps: int, start: SparseGP | None = None, inputs: Array | None = None
 ) -> SparseGP:
     """A sparse Gaussian process with `points` inducing inputs, in at most so many steps; prior mean zero.
 
-    It starts with the settings given or those of another process, and with the inputs given or averages of neighbouring
+    It starts with the settings above or those of another process, and with the inputs given or averages of neighbouring
     rows (k-means).
     """
     inputs = centres(X, points) if inputs is None else inputs
     D = X.shape[1]
-    if isinstance(start, SparseGP):
+    first = np.log([*[LENGTHSCALE] * D, OUTPUTSCALE, NOISE])
+    if start is not None:
         first = np.log([*start.kernel.lengthscales, start.kernel.outputscale, start.noise])
-    else:
-        first = np.log([*[start.lengthscale] * D, start.outputscale, start.noise])
     limits = [*[tuple(SPAN[0])] * D, tuple(SPAN[1]), tuple(SPAN[2]), *[(None, None)] * inputs.size]
 
     def loss(x: Array) -> tuple[float, Array]:

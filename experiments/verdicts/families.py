@@ -11,18 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld import (
-    Counts,
-    Directions,
-    Family,
-    Gaussian,
-    LocalModel,
-    Moments,
-    NormalGamma,
-    Proportions,
-    Rates,
-    Scatter,
-)
+from modelweld import Family, LocalModel
+from modelweld.families import Counts, Directions, Gaussian, Moments, NormalGamma, Proportions, Rates, Scatter
 
 Values = NDArray[np.float64]
 SITES, GROUPS, HELD = 5, 12, 0.5
