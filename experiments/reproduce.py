@@ -27,7 +27,6 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer settings and repeats: under a minute each")
     parser.add_argument("--jobs", type=int, default=2, help="tasks run side by side")
     parser.add_argument("--out", type=Path, default=Path("reproduced"), help="a folder for results, figures, the page")
-    parser.add_argument("--fresh", action="store_true", help="forget the tasks that are done")
     parser.add_argument("--data", help="a folder with mnist.npz, which is not shipped: networks of MNIST, too")
     asked = parser.parse_args()
     names = STUDIES if asked.study == "all" else (asked.study,)
@@ -35,7 +34,7 @@ def main() -> None:
     for name in names:
         print(f"{name}: results in {out / name}", file=sys.stderr)
         options = ["--jobs", str(asked.jobs), "--out", str(out / name)]
-        options += ["--quick"] * asked.quick + ["--fresh"] * asked.fresh + ["--data", asked.data] * bool(asked.data)
+        options += ["--quick"] * asked.quick + ["--data", asked.data] * bool(asked.data)
         code = subprocess.run([sys.executable, str(HERE / name / "run.py"), *options], check=False).returncode
         if code:  # where a library is missing, the study has said what to install
             sys.exit(1 if code == NEEDS else f"the study '{name}' stopped; what it had done is kept in {out / name}.")

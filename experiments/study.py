@@ -134,7 +134,6 @@ def main(study: Study) -> None:
     parser.add_argument("--data", help="a folder with files that are not shipped: the study's README names them")
     parser.add_argument("--jobs", type=int, default=2, help="tasks run side by side")
     parser.add_argument("--out", type=Path, help="folder for the results")
-    parser.add_argument("--fresh", action="store_true", help="forget the tasks that are done")
     parser.add_argument("--accept", action="store_true", help="keep the results in the study's folder")
     parser.add_argument(
         "--retell", action="store_true", help="tables, claims and figures of the record anew; nothing is run"
@@ -147,8 +146,6 @@ def main(study: Study) -> None:
     if options.data:
         os.environ[DATA] = options.data
     out = options.out or Path("reproduced", *["quick"] * options.quick, study.name)
-    if options.fresh:
-        shutil.rmtree(out, ignore_errors=True)
     folder, tasks = out / TASK_FOLDER, [t for t in study.tasks(options.quick) if t.name.startswith(options.only)]
     results = carried_out(tasks, folder, options.jobs)
     write(study, results, out, quick=options.quick)

@@ -210,13 +210,11 @@ STUDY = Study(
     name="accidents",
     title="Accidents of first contact",
     question="Is the site named at which an accident happened, and are clean fusions left in peace?",
-    tasks=lambda quick: (
-        [Task("wine/9000", measured, ("wine", 9000))]
-        if quick
-        else [
-            Task(f"{name}/{seed}", measured, (name, seed)) for seed in range(9000, 9003) for name in [*LOADERS, "heart"]
-        ]
-    ),
+    tasks=lambda quick: [
+        Task(f"{name}/{seed}", measured, (name, seed))
+        for seed in range(9000, 9001 if quick else 9003)
+        for name in (["wine"] if quick else [*LOADERS, "heart"])
+    ],
     summary=summary,
 )
 

@@ -71,11 +71,8 @@ def files() -> Iterator[tuple[str, str, bytes]]:
     yield "JSON, lists in a list", "json", b"[" + b"[]," * (SIZE // 3) + b"[]]"
     yield "JSON, a number", "json", b'{"values": ' + b"9" * SIZE + b"}"
     yield "JSON, a text", "json", b'{"values": "' + b"\\u0000" * (SIZE // 6) + b'"}'
-    yield (
-        "JSON, features, the last twice",
-        "json",
-        json.dumps({"values": [[1.0]], "features": [*names, names[-1]]}).encode(),
-    )
+    twice = {"values": [[1.0]], "features": [*names, names[-1]]}
+    yield "JSON, features, the last twice", "json", json.dumps(twice).encode()
     head = f'{{{keys},"{names[-1]}":0}}'.encode()
     yield "safetensors, the last key twice", "safetensors", len(head).to_bytes(8, "little") + head
     entries = ",".join(f'"{n}":{{"dtype":"F64","shape":[0],"data_offsets":[0,0]}}' for n in names[: SIZE // 60])

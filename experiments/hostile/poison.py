@@ -31,8 +31,10 @@ def draw_and_measure(attack: str, J: int, share: float, seeds: list[int]) -> Res
     """One cell: method -> measure -> one number per seed, to four digits; who is named, of `fuse` alone."""
     rows = [measured(drawn(attack, J, share, seed)) for seed in seeds]
     return {
-        method: {what: [_short(row[method].get(what)) for row in rows] for what in first if _is_kept(method, what)}
-        for method, first in rows[0].items()
+        method: {
+            what: [_short(row[method].get(what)) for row in rows] for what in (own if method == BARE else ["error"])
+        }
+        for method, own in rows[0].items()
     }
 
 
@@ -40,20 +42,12 @@ def _short(x: object) -> object:
     return float(f"{x:.4g}") if isinstance(x, float) else x
 
 
-def _is_kept(method: str, what: str) -> bool:
-    return method == BARE or what == "error"
-
-
 def tasks(quick: bool) -> list[Task]:
     """One per attack, number of sites and share of bad ones."""
     attacks, sites, shares, seeds = ATTACKS, SITES, SHARES, list(SEEDS)
     if quick:
-        attacks, sites, shares, seeds = (
-            {name: ATTACKS[name] for name in SMOKE_ATTACKS},
-            (20,),
-            (SMOKE_SHARE,),
-            seeds[:1],
-        )
+        attacks, sites = {name: ATTACKS[name] for name in SMOKE_ATTACKS}, SITES[:1]
+        shares, seeds = (SMOKE_SHARE,), seeds[:1]
     cells = [(name, J, share) for J in sites for name in attacks for share in shares]
     return [Task(SEP.join(map(str, cell)), draw_and_measure, (*cell, seeds)) for cell in cells]
 
