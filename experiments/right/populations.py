@@ -27,14 +27,8 @@ ONE: dict[str, Any] = {"K": 12, "held": (12, 12), "shift": 0.0, "points": (400, 
 """Case b: all sites hold all of it, 400 points each."""
 
 FEW: dict[str, Any] = {
-    "K": 8,
-    "held": (8, 8),
-    "shift": 0.3,
-    "points": (500, 2000),
-    "concentration": 5.0,
-    "restarts": 2,
-    "apart": 3.0,
-}
+    "K": 8, "held": (8, 8), "shift": 0.3, "points": (500, 2000), "concentration": 5.0, "restarts": 2, "apart": 3.0
+}  # fmt: skip
 """Case c: eight components three deviations apart, all held by all sites."""
 
 LOW: dict[str, dict[str, Any]] = {
@@ -94,15 +88,9 @@ OVERSPLIT: dict[str, dict[str, Any]] = {
 """Case g."""
 
 SHIFTED: dict[str, Any] = {
-    "K": 12,
-    "D": 4,
-    "held": (6, 6),
-    "spread": 6.0,
-    "shift": 0.2,
-    "points": (300, 1500),
-    "concentration": 2.0,
+    "K": 12, "D": 4, "held": (6, 6), "spread": 6.0, "shift": 0.2, "points": (300, 1500), "concentration": 2.0,
     "sizes": (3, 5, 10, 25),
-}
+}  # fmt: skip
 """Case h: 12 components of which a site holds six; all effects meet the same sites."""
 
 AFFINE: dict[str, dict[str, Any]] = {
