@@ -98,3 +98,11 @@ def test_membership(tmp_path):
 
 
 SMALL_AND_ALLOWED = ("mixture, a component for 6 rows", "the same, as export allows it")
+
+
+def test_soak(tmp_path):
+    printed_by(EXPERIMENTS / "hostile/soak.py", "--smoke", "--out", tmp_path / "soak.json")
+    record = json.loads((tmp_path / "soak.json").read_text())
+    assert record["fused"] == 24 == sum(record["families"].values())
+    assert list(record["laws"])[:3] == ["fuse", "engines", "order"]
+    assert record["faults"] == []

@@ -25,10 +25,10 @@ import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from kept import Record, begun, keep
 from mutate import mutated, seeds
 
 import modelweld
@@ -37,10 +37,6 @@ from modelweld.federate import unpack
 from modelweld.files import load, read_sites
 from modelweld.files.limits import FAULT
 from modelweld.revision.slim_fusion import SlimFusion
-from provenance import keep, resumed
-from study import versions
-
-Record = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
 """Of the repository: records name files within it."""
@@ -91,9 +87,7 @@ def main() -> None:
 def campaigns(valid: dict[str, list[bytes]], first: int, number: int, seconds: float, out: Path | None) -> Record:
     """The record after so many inputs of every reader, or so many seconds of each."""
     nothing = {"inputs": 0, **dict.fromkeys(OUTCOMES, 0), "slowest_s": 0.0, "cpu_s": 0.0}
-    told, there = {"first_seed": first, "one_used_of": USED}, resumed(out) if out else {}
-    fresh = {"readers": {}, "faults": [], "versions": versions(modelweld), **told}
-    record: Record = there if told.items() <= there.items() else fresh
+    record: Record = {"readers": {}, "faults": []} | begun(out, first_seed=first, one_used_of=USED)
     rows = {reader: record["readers"].setdefault(reader, dict(nothing)) for reader in valid}
     until = {reader: row["cpu_s"] + seconds for reader, row in rows.items()}
     while left := [r for r, row in rows.items() if row["inputs"] < number and row["cpu_s"] < until[r]]:
@@ -101,8 +95,7 @@ def campaigns(valid: dict[str, list[bytes]], first: int, number: int, seconds: f
             row = rows[reader]
             turn = range(first + row["inputs"], first + min(row["inputs"] + TURN, number))
             record["faults"] += campaign(reader, valid[reader], turn, until[reader], row)
-        if out:
-            keep(out, record, {"first_seed": first})
+        keep(out, record)
     return record
 
 

@@ -71,7 +71,7 @@ def promises() -> Iterator[Sequence[object]]:
     outcomes = {what: sum(law.get(what, 0) for law in soaked["laws"].values()) for what in ("tie", "better", "held")}
     yield (
         "the same answer by another way",
-        "tests, and once at random: engines, order, units, origin, file, a site that comes and goes, one that leaves",
+        "`soak.py`: engines, order, units, origin, file, a site that comes and goes, one that leaves",
         f"{soaked['tried']:,} random fusions ({soaked['refused']} refused), {sum(outcomes.values()):,} comparisons",
         f"differ: {len(soaked['faults'])}; ties: {outcomes['tie']}, better: {outcomes['better']}",
         _link("soak.json"),
