@@ -41,7 +41,7 @@ def test_rare_groups_are_not_written(subjects):
 
 def test_other_subjects_are_refused(subjects):
     fusion = modelweld.fuse(subjects)
-    with pytest.raises(modelweld.InputError, match=r"the fusion is of subjects 'subject 0'.*these are 'x'"):
+    with pytest.raises(modelweld.InputError, match=r"the fusion is of subjects 'subject 0'.*found 'x'"):
         modelweld.label_components(fusion, {"x": subjects["subject 0"]})
 
 
