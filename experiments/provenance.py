@@ -37,7 +37,6 @@ LEFT = (
 )
 EXEMPT = {
     "benchmarks": "seconds of one machine, measured anew where speed is claimed",
-    "experiments/images": "needs torch, and MNIST by a path: run by hand",
     **dict.fromkeys((f"experiments/{name}" for name in LEFT), NOT_YET),
 }
 """Records, or folders of them, that may be of other code than today's, and why."""
