@@ -195,4 +195,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from run import main as main_of_module  # what it does can be sent to other processes
+
+    main_of_module()
