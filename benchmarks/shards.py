@@ -272,7 +272,7 @@ def table(found: dict[str, Any]) -> str:
         "",
         f"## Scale (D = {D}, {ATOMS} atoms, {HELD} per site, noise 1, one noise for all dimensions)",
         "",
-        "Two Dask workers, shards drawn anew at each of four passes (`keep=False`): memory stays that of a shard.",
+        "Two Dask workers, shards drawn again at each of four passes (`keep=False`): memory stays that of a shard.",
         "",
         "| N | shards | CPU of workers | CPU of client | wall | CPU of flat | wall of flat | GB per worker "
         "| GB of client | GB of flat | MB down | MB up | nats per value: shards - flat |",

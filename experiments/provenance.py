@@ -36,7 +36,7 @@ LEFT = (
 )
 LEFT += " temperatures time topics verdicts"
 EXEMPT = {
-    "benchmarks": "seconds of one machine, measured anew where speed is claimed",
+    "benchmarks": "seconds of one machine, measured again where speed is claimed",
     **dict.fromkeys((f"experiments/{name}" for name in LEFT.split()), NOT_YET),
 }
 """Records, or folders of them, that may be of other code than today's, and why."""

@@ -1,4 +1,4 @@
-"""Record studies anew, the longest first, side by side, and make the page of claims; say it again to go on.
+"""Record studies again, the longest first, side by side, and make the page of claims; repeat it to go on.
 
 python experiments/record.py --data FOLDER              # all whose record is not of today's code
 python experiments/record.py time mocap --jobs 1        # these; --quick: does each of them run?

@@ -220,7 +220,17 @@ def done(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, tuple[Result, 
     if jobs == 1 or len(tasks) == 1:
         yield from map(named_result, tasks)
     elif tasks:
+        make_importable(sys.modules["__main__"])
         yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(named_result)(t) for t in tasks)
+
+
+def make_importable(program: ModuleType) -> None:
+    """Let other processes import what a program defines, by the name of its file: `__main__` is another one there."""
+    name = Path(str(program.__file__)).stem
+    sys.modules[name] = program
+    for thing in vars(program).values():
+        if getattr(thing, "__module__", "") == "__main__":
+            thing.__module__ = name
 
 
 def named_result(task: Task) -> tuple[str, tuple[Result, set[str]]]:

@@ -1,6 +1,7 @@
 """What the paper's studies share: work that resumes, results that make tables and a page, the command for them."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -109,8 +110,6 @@ def test_a_missing_library_is_named_before_the_work(study, squares, capsys):
 
 
 def test_reproduce_adds_nothing_where_a_study_has_said_what_to_install(study, monkeypatch, tmp_path):
-    import subprocess
-
     import reproduce
 
     monkeypatch.setattr(sys, "argv", ["reproduce.py", "all", "--quick", "--out", str(tmp_path)])
@@ -123,3 +122,10 @@ def test_reproduce_adds_nothing_where_a_study_has_said_what_to_install(study, mo
         with pytest.raises(SystemExit) as left:
             reproduce.main()
         assert str(left.value.code).startswith(str(ended))
+
+
+def test_programs_send_tasks_whose_functions_name_the_library_or_keep_what_they_read(tmp_path):
+    words = ["--smoke", "--jobs", "2", "--out", str(tmp_path)]
+    done = subprocess.run([sys.executable, EXPERIMENTS / "verdicts/real.py", *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "results.json").read_text())["cells"]

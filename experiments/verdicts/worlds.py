@@ -286,6 +286,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from worlds import main as main_of_module  # what it does can be sent to other processes
-
-    main_of_module()
+    main()
