@@ -226,9 +226,9 @@ def done(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, tuple[Result, 
 
 def make_importable(program: ModuleType) -> None:
     """Let other processes import what a program defines, by the name of its file: `__main__` is another one there."""
-    name = Path(str(program.__file__)).stem
+    name = Path(getattr(program, "__file__", None) or "__main__").stem
     sys.modules[name] = program
-    for thing in vars(program).values():
+    for thing in list(vars(program).values()):
         if getattr(thing, "__module__", "") == "__main__":
             thing.__module__ = name
 

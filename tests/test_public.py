@@ -1,6 +1,7 @@
 """What is public is said in docs/public.md, and the code, the documents and the examples keep to it."""
 
 import ast
+import pickle
 import re
 import subprocess
 import sys
@@ -87,6 +88,11 @@ def test_the_package_shows_public_names_only():
     assert set(dir(modelweld)) == {*modelweld.__all__, *rooms, "__version__"}
     for name in dir(modelweld):
         assert getattr(modelweld, name) is not None
+
+
+def test_the_package_is_pickled_by_its_name():
+    """Functions of a notebook that name it are sent to other processes."""
+    assert pickle.loads(pickle.dumps(modelweld)) is modelweld
 
 
 def test_every_other_room_says_that_it_is_internal():

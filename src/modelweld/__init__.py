@@ -58,5 +58,9 @@ class _Package(ModuleType):
         if not (isinstance(value, ModuleType) and name in HOMES):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled by its name, as other modules are: functions that name the package go to other processes."""
+        return import_module, (self.__name__,)
+
 
 sys.modules[__name__].__class__ = _Package
