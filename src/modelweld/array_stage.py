@@ -40,8 +40,11 @@ def match_arrays(job: Job) -> Job:
         weighed = match_models(replace(job, sites=as_models(stack, job.names), matchings={"atom": matching}))
         if any(model.weight for model in weighed.sites):
             return weighed
-    looked = job.plan.looks_for_effects
-    effects = find_site_effects(stack, matching, job.plan, lambda _: family, of_values=totals) if looked else None
+        effects = weighed.matchings["atom"].effects
+    elif job.plan.looks_for_effects:
+        effects = find_site_effects(stack, matching, job.plan, lambda _: family, of_values=totals)
+    else:
+        effects = None
     if effects is None:
         return replace(job, matchings={"atom": matching})
     stack = effects.correct(stack)

@@ -47,13 +47,12 @@ class Board(Tally):
     ----------
     steps : array (J,)
         Log prior odds of joining an atom that m other groups hold; at zero, of opening one.
-    alone : array (N,)
-        Log evidence of each value by itself.
     """
 
     engine = "numpy"
     margin = 0.0
     """By how much values are where they are is not known here."""
+    _alone: Array | None = None
 
     def __init__(
         self,
@@ -101,11 +100,17 @@ class Board(Tally):
         """Rows under the present hyperparameters."""
         self.rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(self.families, self.stacks, strict=True)]
 
+    @property
+    def singletons(self) -> Array:
+        """Log evidence of each value by itself: found when it is first asked for."""
+        if self._alone is None:
+            found = [f.log_evidence(rows) for f, rows in zip(self.families, self.rows, strict=True)]
+            self._alone = np.asarray(sum(found, np.zeros(len(self.labels))))
+        return self._alone
+
     def score_alone(self) -> None:
-        """Log evidence of each value by itself."""
-        self.singletons = np.zeros(len(self.labels))
-        for family, rows in zip(self.families, self.rows, strict=True):
-            self.singletons += family.log_evidence(rows)
+        """Values by themselves score otherwise from here on."""
+        self._alone = None
 
     @property
     def rows_change(self) -> bool:
