@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import scipy
@@ -74,23 +74,21 @@ class Slopes:
         mean, noise, spread = (np.zeros(self.D) + x for x in board.families[0].hyperparameters)  # type: ignore[attr-defined]
         p, u = w / noise, stack.values + at.offset[own]
         pt = wy / noise - p * (mean - at.offset[own] - at.log_scale[own] * u)
-        place = own * K + atom
-        self.cells, cell = np.unique(place, return_inverse=True)
-        if len(self.cells) == len(place):  # no fragments: every value has a cell of its own
-            self.cells, self.sums = place, [p, p * u]
-        else:
-            self.sums = [sum_by_atom(x, cell, len(self.cells)) for x in (p, p * u)]
+        self.cells, cell = np.unique(own * K + atom, return_inverse=True)
+        self.sums = [sum_by_atom(x, cell, len(self.cells)) for x in (p, p * u)]
         self.c = spread / (1 + spread * sum_by_atom(p, atom, K))
+        self.number = sum_by_atom(seen, own, self.J).T
+        self.own = [sum_by_atom(x, own, self.J).T for x in (p, p * u, p * u * u)]
         site, kind = self.cells // K, self.cells % K
-        by_site, by_site_of_cells = (_sums_of_runs(x, self.J) for x in (own, site))
-        self.number = by_site(seen)
-        self.own = [by_site(x) for x in (p, p * u, p * u * u)]
-        c, total = self.c[kind], (self.c * sum_by_atom(pt, atom, K))[kind]
-        b = [by_site(x) - by_site_of_cells(m * total) for x, m in zip((pt, u * pt), self.sums, strict=True)]
-        scales = b[1] - self.number * (1 - at.log_scale.T) + self.of_widths * self.widths
-        self.b = np.concatenate([b[0], scales], axis=1)
-        less = [by_site_of_cells(m * m * c) for m in self.sums]
-        self.cross = self.own[1] - by_site_of_cells(self.sums[0] * self.sums[1] * c)
+        total = (self.c * sum_by_atom(pt, atom, K))[kind]
+        b = [
+            sum_by_atom(x, own, self.J) - sum_by_atom(m * total, site, self.J)
+            for x, m in zip((pt, u * pt), self.sums, strict=True)
+        ]
+        scales = b[1].T - self.number * (1 - at.log_scale.T) + self.of_widths * self.widths
+        self.b = np.concatenate([b[0].T, scales], axis=1)
+        less = [sum_by_atom(m * m * self.c[kind], site, self.J).T for m in self.sums]
+        self.cross = self.own[1] - sum_by_atom(self.sums[0] * self.sums[1] * self.c[kind], site, self.J).T
         of_scales = self.own[2] + self.number + self.of_widths - less[1]
         self.curvature = np.concatenate([self.own[0] - less[0], of_scales], axis=1)
 
@@ -127,10 +125,3 @@ class Slopes:
         mean = share * first - price * tail
         square = 3 * share**2 * second - 2 * share * price * first + price**2 * tail
         return float(mean.sum()), float(np.sqrt((square - mean**2).sum()))
-
-
-def _sums_of_runs(site: Index, J: int) -> Callable[[Array], Array]:
-    """Adds up rows (N, D) by site to (D, J): those of a site follow one another."""
-    ends = np.concatenate([[0], np.cumsum(np.bincount(site, minlength=J))])
-    members = scipy.sparse.csr_array((np.ones(len(site)), np.arange(len(site)), ends), shape=(J, len(site)))
-    return lambda x: np.asarray(members @ x).T

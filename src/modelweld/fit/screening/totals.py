@@ -209,8 +209,6 @@ def _gains(m: Array, s: Array, chance: Array) -> Array:
         return np.asarray((np.log(s / S) - np.log(f)) ** 2 / v_s + (((m - o) / f - M) / S) ** 2 / v_m)
 
     least, zero = LEAST_GAIN * few + 2 * np.log(m.size), np.zeros(len(NATURAL_FACTORS))
-    if not (misfit(np.ones(1), zero[:1]) > least).any():  # fits well enough as it is, whatever it is taken for
-        return np.full((len(FACTORS), *m.shape), -np.inf)
     as_it_is = misfit(NATURAL_FACTORS, zero) + np.log(NATURAL_FACTORS)[:, None, None] ** 2 / by_nature
     there = misfit(FACTORS, OFFSETS)
     warm = np.abs([M, m]) < OF_LIFE  # degrees Celsius of the others, or of the site
