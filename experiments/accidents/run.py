@@ -24,15 +24,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import datasets
 from sklearn.mixture import GaussianMixture
 
 import modelweld
+from modelweld.core.values import Array as Rows
+from modelweld.core.values import Flags
 from modelweld.demo.hospitals import HOSPITALS, NAMES, load_hospital
 from modelweld.errors import sites_named
 
-Rows = NDArray[np.float64]
 SITES = {"wine": 4, "breast cancer": 6, "diabetes": 8, "iris": 3}
 FEATURES = 6
 """Columns of each table, drawn at random: what people fuse has few."""
@@ -64,7 +64,7 @@ def at_one(change: Callable[[Rows, int, np.random.Generator], Rows]) -> Accident
     return Accident(happen)
 
 
-def set_column(value: Callable[[Rows, NDArray[np.bool_]], object], share: float = 1.0) -> Accident:
+def set_column(value: Callable[[Rows, Flags], object], share: float = 1.0) -> Accident:
     """Other values in a share of one site's rows."""
 
     def change(X: Rows, d: int, rng: np.random.Generator) -> Rows:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
-Labels = NDArray[np.int64]
+from modelweld.core.values import Array
+from modelweld.core.values import Index as Labels
 
 POOL, COHORTS, HELD, SAMPLES = 18, 12, (4, 8), (25, 61)
 """Signatures in all, cohorts, signatures of a cohort, and its samples."""
@@ -23,7 +22,7 @@ class Sets(NamedTuple):
     """The truth and the values of every site."""
 
     truth: list[Labels]
-    sites: list[Values]
+    sites: list[Array]
 
     @property
     def K(self) -> int:
@@ -37,19 +36,19 @@ class Sets(NamedTuple):
         return int((np.unique(np.concatenate(held), return_counts=True)[1] > 1).sum())
 
 
-def unit(x: Values) -> Values:
+def unit(x: Array) -> Array:
     """Rows of length one."""
     return np.asarray(x / np.linalg.norm(x, axis=-1, keepdims=True))
 
 
-def at_cosine(atoms: Values, cosine: float, rng: np.random.Generator) -> Values:
+def at_cosine(atoms: Array, cosine: float, rng: np.random.Generator) -> Array:
     """One value about each atom, at this cosine in a random direction."""
     across = rng.normal(size=atoms.shape)
     across -= (across * atoms).sum(1, keepdims=True) * atoms
     return unit(cosine * atoms + np.sqrt(1 - cosine**2) * unit(across))
 
 
-def read_catalogue(path: Path | None, rng: np.random.Generator) -> Values:
+def read_catalogue(path: Path | None, rng: np.random.Generator) -> Array:
     """Signatures (number, 96) of a tab-separated table with one column each; drawn ones without a table."""
     if path is None:
         return np.asarray(rng.dirichlet(np.full(96, 0.15), 60))
@@ -84,7 +83,7 @@ def signatures(seed: int, path: Path | None, mutations: int, cohorts: int = COHO
     return Sets(truth, sites)
 
 
-def dipoles(number: int, rng: np.random.Generator) -> Values:
+def dipoles(number: int, rng: np.random.Generator) -> Array:
     """Maps of dipoles in a sphere on electrodes spread over its upper part, no two of them alike."""
     heights = np.linspace(1.0, -0.3, ELECTRODES)
     angles = np.pi * (1 + 5**0.5) * np.arange(ELECTRODES)

@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelweld import LocalModel
+from modelweld.core.values import Array, Index
 from modelweld.kinds.mixture import mixture
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 ATOMS, D, SPREAD_SD, NOISE_SD, HOLDS = 12, 8, 4.0, 0.5, 0.6
 """Atoms, their dimension and deviation, a site's deviation about them, and the share of them that a site holds."""

@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import modelweld
 from modelweld import Counts, Directions, Gaussian, LocalModel, NormalGamma, Proportions, Rates, Scatter
+from modelweld.core.values import Array
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.topics import topics
 
-Array = NDArray[np.float64]
 AXES = {"v": ("atom", None)}
 PLAIN = ("gaussian", "scalar", "full", "normal-gamma", "rates", "proportions", "counts", "directions")
 BESIDE = ("variance", "weight", "unseen", "both")

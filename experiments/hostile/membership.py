@@ -28,7 +28,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import t
 from sklearn.cluster import KMeans
@@ -39,9 +38,9 @@ from sklearn.neural_network import MLPClassifier
 
 import modelweld
 from modelweld import InputError
+from modelweld.core.values import Array, Flags
 from modelweld.site.private import private_centres
 
-Array = NDArray[np.float64]
 Release = Callable[[Array, Array, int], Array]
 """Rows of a site, all rows and a seed -> how well what is released fits every row."""
 
@@ -135,7 +134,7 @@ RELEASES: dict[str, Release] = {
 }
 
 
-def scores(fits: Array, held: NDArray[np.bool_]) -> Array:
+def scores(fits: Array, held: Flags) -> Array:
     """Log ratio of two Gaussians, with and without the row, for every site and row; the other sites are the shadows."""
     found = np.empty(fits.shape)
     for target in range(len(fits)):

@@ -28,13 +28,11 @@ from collections.abc import Callable
 import numpy as np
 import real
 from estimated import mixture
-from numpy.typing import NDArray
 
 import modelweld
 from modelweld import DuplicateWarning
+from modelweld.core.values import Array
 from study import Table, asdict, versions, write_record
-
-Array = NDArray[np.float64]
 
 SEEDS = range(5000, 5025)
 """Of the record: nothing was chosen on them (choices were made on 0 to 5, and on draws of experiments/right)."""

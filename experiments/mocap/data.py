@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from modelweld.core.values import Array, Index
 
 DATA = Path(__file__).parents[1] / "data"
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 WORDS = (
     *("sideways", "backward", "jump", "run", "jog", "dance", "salsa", "basketball", "soccer", "kick", "punch", "box"),

@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from modelweld.core.values import Array, Flags, Index
 
 CENTRE = 3.0
 """Spreads between zero and the middle of values that have a unit."""

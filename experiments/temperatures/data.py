@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from modelweld.core.values import Array
 
 WEATHER = Path(__file__).parents[1] / "data" / "weather"
 ISLANDS = ("AS", "FM", "GU", "MH", "PR", "PW")  # codes in the data that are no states
@@ -28,7 +27,7 @@ class Weather(NamedTuple):
 
     X: Array
     y: Array
-    state: NDArray[np.str_]
+    state: np.ndarray
 
 
 class Rows(NamedTuple):

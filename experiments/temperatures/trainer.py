@@ -7,14 +7,12 @@ inputs, the lengthscales, the function's variance and the noise at once.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 
+from modelweld.core.values import Array
 from modelweld.kinds.gp_natural import Kernel, SparseGP, whiten
-
-Array = NDArray[np.float64]
 
 JITTER = 1e-6
 """Added to the diagonal of K, relative to it, while learning."""

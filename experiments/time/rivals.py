@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
+from modelweld.core.values import Array, Index
 
 THRESHOLDS = np.exp(np.linspace(np.log(0.1), np.log(10.0), 41))
 """Distances, in units of sqrt(dimensions) x (noise + drift), among which the chain's threshold is chosen."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
 from modelweld import Counts, Directions
 from modelweld.core.family import Family
-
-Array = NDArray[np.float64]
+from modelweld.core.values import Array
 
 VALUES, NOISE, SPREAD = 12, 0.3, 2.5
 """Values per site, so that a quarter is a whole number; deviations of a value about its atom and of atoms."""

@@ -9,28 +9,27 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelweld import Family, LocalModel
+from modelweld.core.values import Array, Index
 from modelweld.families import Counts, Directions, Gaussian, Moments, NormalGamma, Proportions, Rates, Scatter
 
-Values = NDArray[np.float64]
 SITES, GROUPS, HELD = 5, 12, 0.5
 
 
-def unit(x: Values) -> Values:
+def unit(x: Array) -> Array:
     """Rows of length one."""
     return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
 
 
-def covariance(x: Values, n: int, rng: np.random.Generator) -> Values:
+def covariance(x: Array, n: int, rng: np.random.Generator) -> Array:
     """Covariances (L, 4) of n points each drawn with those given."""
     roots = np.linalg.cholesky(x.reshape(-1, 2, 2))
     points = roots @ rng.normal(size=(len(x), 2, n))
     return np.asarray(points @ points.swapaxes(1, 2) / n).reshape(len(x), 4)
 
 
-def moments(x: Values, n: int, rng: np.random.Generator) -> LocalModel:
+def moments(x: Array, n: int, rng: np.random.Generator) -> LocalModel:
     """Means and covariances of n points of deviation one about each."""
     points = x[:, None, :] + rng.normal(size=(len(x), n, x.shape[1]))
     mean = points.mean(1)
@@ -43,14 +42,14 @@ def moments(x: Values, n: int, rng: np.random.Generator) -> LocalModel:
     )
 
 
-def two_arrays(x: Values, rng: np.random.Generator) -> LocalModel:
+def two_arrays(x: Array, rng: np.random.Generator) -> LocalModel:
     """A place and two scales of each."""
     arrays = {"places": x[:, :1] + rng.normal(0, 0.4, (len(x), 1)), "scales": rng.gamma(12, x[:, 1:] / 12)}
     return LocalModel(arrays, axes={"places": ("atom", None), "scales": ("atom", None)})
 
 
-Draw = Callable[[np.random.Generator], Values]
-Scattered = Callable[[Values, np.random.Generator], Values]
+Draw = Callable[[np.random.Generator], Array]
+Scattered = Callable[[Array, np.random.Generator], Array]
 
 CASES: dict[str, tuple[Family, Draw, Scattered]] = {
     "Proportions": (
@@ -93,7 +92,7 @@ CASES: dict[str, tuple[Family, Draw, Scattered]] = {
 """Family, true groups, and what a site sends of them."""
 
 
-def family_sites(rng: np.random.Generator, _: str, *, name: str) -> tuple[list[Any], list[NDArray[np.int64]]]:
+def family_sites(rng: np.random.Generator, _: str, *, name: str) -> tuple[list[Any], list[Index]]:
     """What sites send, and the true groups of their values."""
     _, draw, scatter = CASES[name]
     groups = draw(rng)

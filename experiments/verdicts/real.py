@@ -33,16 +33,14 @@ from functools import cache
 
 import numpy as np
 from cells import asked, measure, quietly
-from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
 import modelweld
+from modelweld.core.values import Array, Index
 from study import Claim, Result, Table, Task
-
-Array = NDArray[np.float64]
 
 SETS, FIRST_SEED, LEVEL = 60, 97_000, 0.05
 WEATHER = Path(__file__).parents[1] / "data" / "weather"
@@ -54,7 +52,7 @@ STATIONS, STATION_SETS, COMPONENTS = (20, 60), 10, 6
 
 
 @cache
-def digits(D: int) -> tuple[Array, NDArray[np.int64]]:
+def digits(D: int) -> tuple[Array, Index]:
     """Principal components and classes."""
     data = load_digits()
     return PCA(D, random_state=0).fit_transform(data.data), data.target
