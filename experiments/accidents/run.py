@@ -152,8 +152,7 @@ def deal(name: str, rng: np.random.Generator) -> Sites:
 
 def listen(sites: Sites) -> tuple[set[int], str]:
     """Sites that are named by warnings of the library or by `diagnose`, and all that is said."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         models = {}
         for j, (X, names, given) in enumerate(zip(sites.rows, sites.names, sites.given or sites.rows, strict=True)):
             fitted = GaussianMixture(3, covariance_type="diag", random_state=0).fit(X)

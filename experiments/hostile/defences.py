@@ -31,8 +31,7 @@ class Answer(NamedTuple):
 
 def fused(draw: Draw) -> Answer:
     """Everything by default, and what it says of sites: warnings, reasons and `diagnose`."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         fusion = modelweld.fuse(draw.sent)
         said = [d.warning for d in fusion.diagnosis.sites()]
     texts = "\n".join([*(str(w.message) for w in caught), *fusion.matching.reasons, *said])

@@ -155,8 +155,7 @@ def attacked(table: str, release: str, sites: int, seed: int) -> Result:
     X = X[rng.permutation(len(X))]
     private_rows = np.arange(len(X)) >= int(PUBLIC * len(X))
     held = (rng.random((sites, len(X))) < 0.5) & private_rows
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         fits = np.stack([RELEASES[release](X[one], X, int(rng.integers(2**31))) for one in held])
         found = scores(fits, held)[:, private_rows]
     member = held[:, private_rows]

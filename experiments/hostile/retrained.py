@@ -56,8 +56,7 @@ def of_table(name: str) -> Callable[[int], tuple[Array, int, str]]:
 
 def named(models: list[modelweld.LocalModel]) -> list[str]:
     """What is said about sites that repeat each other."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         modelweld.fuse(models)
     return [str(w.message) for w in caught if issubclass(w.category, DuplicateWarning)]
 
@@ -68,8 +67,7 @@ def deal(drawn: Callable[[int], tuple[Array, int, str]], seed: int) -> dict[str,
     rng = np.random.default_rng([511, seed])
 
     def sent(rows: Array, site: str, start: int = 0) -> modelweld.LocalModel:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return modelweld.read(mixture(rows, K, shape, STARTS, start, RIDGE), X=rows, site=site)
 
     parts = [X[rows] for rows in np.array_split(rng.permutation(len(X)), SITES)]

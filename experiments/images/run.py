@@ -63,8 +63,7 @@ def measured(setting, seed, mnist=None, smoke=False):
     sent = [read(net, y=labels, shape=shape) for net, (_, labels) in zip(nets, parts, strict=True)]
     told = [read(net, y=labels, X=images) for net, (images, labels) in zip(nets, parts, strict=True)]
     began = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelweldWarning)
+    with warnings.catch_warnings(action="ignore", category=ModelweldWarning):
         fusion = fuse(sent)
     took["matching"] = time.process_time() - began
     models, start = fusion._fit.models, fusion.parameters("mean")

@@ -37,7 +37,6 @@ def em(rows: np.ndarray, K: int, seed: int) -> Mixture:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         model = GaussianMixture(K, reg_covar=RIDGE, max_iter=ITERATIONS, random_state=seed).fit(rows)
     return model.means_, model.covariances_, len(rows) * model.weights_

@@ -40,8 +40,7 @@ def best_mixture(rows: np.ndarray, seed: int) -> LocalModel:
     from sklearn.mixture import GaussianMixture
 
     best, lowest = None, math.inf
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         for K in range(1, MOST_COMPONENTS + 1):
             model = GaussianMixture(K, n_init=STARTS, reg_covar=RIDGE, random_state=seed).fit(rows)
             bic = model.bic(rows)

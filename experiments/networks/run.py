@@ -55,8 +55,7 @@ def measured(setting: Setting, seed: int, smoke: bool) -> Result:
     nets = [trained(*part, setting, start, smoke) for part, start in zip(parts, starts, strict=True)]
     local, size = [net.score(X, y) for net in nets], sum(setting.hidden)
     sent = [read(net, y=labels) for net, (_, labels) in zip(nets, parts, strict=True)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelweldWarning)
+    with warnings.catch_warnings(action="ignore", category=ModelweldWarning):
         fusion = fuse(sent)
         ones = Gaussian(mean=0.0, noise=1.0, spread=1.0, shape="scalar", learning="nothing")
         pfnm = fuse(sent, ones, BetaBernoulli(), search="plain")

@@ -65,6 +65,5 @@ def trained(rows, labels, setting, seed, smoke=False):
         learning_rate_init=RATE[setting.data],
         random_state=seed,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         return net.fit(rows, labels)

@@ -211,8 +211,7 @@ def spaced(rng: np.random.Generator, K: int, D: int, apart: float) -> Array:
 def fitted(population: Population, points: Array, origin: Index, L: int, seed: int) -> Site:
     """A site's model of its points."""
     n = max(L + population.surplus, 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of convergence: local models are as they are
+    with warnings.catch_warnings(action="ignore"):  # of convergence: local models are as they are
         model = FITS[population.fit](population, points, n, seed)
         if hasattr(model, "cluster_centers_"):
             return Site(model, model.cluster_centers_, majority(np.eye(n)[model.labels_], origin), points)

@@ -130,8 +130,7 @@ def measured(draw: Draw, methods: Sequence[str] = METHODS) -> dict[str, Row]:
         if name not in methods:
             continue
         failed = ""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             began = time.process_time()
             try:
                 answer = call()

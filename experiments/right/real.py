@@ -81,8 +81,7 @@ def split(name: str, sizes: Sequence[int], seed: int, offset: float = 0.0) -> It
         own = with_effect([X[rows] for rows in dealt], "offset", offset, X.std(axis=0), rng.spawn(1)[0])
         sites = []
         for rows, points in zip(dealt, own, strict=True):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 model = mixture(points, K, shape, RESTARTS, int(rng.integers(2**31)), RIDGE)
             sites.append(Site(model, model.means_, majority(model.predict_proba(points), y[rows]), points))
         yield f"J={J}", drawn(sites)

@@ -86,9 +86,8 @@ def _kmeans(groups: Sequence[ArrayLike], L: int, seed: int, name: str) -> Fusion
     arrays, offsets = check_groups(groups)
     if not 1 <= L <= offsets[-1]:
         raise InputError(f"k-means makes 1 to {offsets[-1]} clusters of {offsets[-1]} rows; found L = {L}.")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         # rows that coincide leave clusters empty: then there are fewer atoms, as the docstrings say
-        warnings.simplefilter("ignore", ConvergenceWarning)
         model = KMeans(L, n_init=KMEANS_STARTS, random_state=seed).fit(np.concatenate(arrays))
     used, labels = np.unique(model.labels_, return_inverse=True)
     return fusion_of(groups, offsets, labels, model.cluster_centers_[used], name)

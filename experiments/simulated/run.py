@@ -42,8 +42,7 @@ def repeat(J: int, sigma: float, seed: int, kmeans: bool) -> Result:
         result["told the atoms"] = best_possible(drawn, present, sigma)
     for name, contender in (FROM_KMEANS if kmeans else FROM_TRUE).items():
         began = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ModelweldWarning)
+        with warnings.catch_warnings(action="ignore", category=ModelweldWarning):
             fusion = contender(drawn)
         seconds = time.process_time() - began
         result["methods"][name] = {**measured(drawn, fusion, present, sigma), "seconds": rounded(seconds, 3)}

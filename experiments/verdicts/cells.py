@@ -33,8 +33,7 @@ def asked(about: str, name: str, first: int, sets: int, few: int, **words: str) 
 
 def quietly(function, *given) -> Result:
     """A result without warnings about outliers and overlaps."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return function(*given)
 
 

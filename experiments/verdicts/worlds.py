@@ -174,8 +174,7 @@ def one_set(world: str, seed: int, file: str) -> Result:
     """What was stated of one set, and what is so."""
     sites, groups = WORLDS[world](np.random.default_rng(seed), file)
     name = world.removeprefix("families ")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         fusion = fuse(sites, CASES[name][0] if name in CASES else None)
         stated, posterior = fusion.confidence(how="drawn"), fusion.posterior.draws()
         warned = [site.warning for site in fusion.diagnosis.sites() if site.warning]
