@@ -154,6 +154,15 @@ def main(study: Study) -> None:
         accept(study, out)
 
 
+def asked(about: str, **options: tuple[Any, str]) -> argparse.Namespace:
+    """What was asked of a program of its own: by name a default (or keywords of `add_argument`) and a word of help."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, (default, said) in options.items():
+        usual = {"action": "store_true"} if default is False else {"type": type(default), "default": default}
+        parser.add_argument(f"--{name}", help=said, **(default if isinstance(default, dict) else usual))
+    return parser.parse_args()
+
+
 def outside(name: str) -> Path | None:
     """A file that is not shipped, in the folder of `--data` or one inside it; tasks without theirs are left out."""
     folder = Path(os.environ.get(DATA, "."))

@@ -12,10 +12,6 @@ turns, and a run with `--out` that was stopped goes on where it stopped.
 from __future__ import annotations
 
 import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import argparse
 import random
 import resource
 import sys
@@ -27,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from study import asked  # isort: skip; first: it sets the threads
 
 from kept import Record, begun, keep
 from mutate import mutated, seeds
@@ -65,14 +63,15 @@ SHOWN = 20
 
 def main() -> None:
     """Run, print a table, and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--number", type=int, default=1_000_000, help="inputs per reader")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="CPU per reader after which it ends")
-    parser.add_argument("--seed", type=int, default=0, help="the first input's")
-    parser.add_argument("--reader", action="append", help="only these")
-    parser.add_argument("--smoke", action="store_true", help="three seconds per reader")
-    parser.add_argument("--out", type=Path, help="a JSON file for the record, taken up if it is there")
-    given = parser.parse_args()
+    given = asked(
+        __doc__,
+        number=(1_000_000, "inputs per reader"),
+        seconds=(float("inf"), "CPU per reader after which it ends"),
+        seed=(0, "the first input's"),
+        reader=({"action": "append"}, "only these"),
+        smoke=(False, "three seconds per reader"),
+        out=({"type": Path}, "a JSON file for the record, taken up if it is there"),
+    )
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     valid = {reader: files for reader, files in seeds().items() if reader in (given.reader or [reader])}

@@ -11,13 +11,9 @@ a file is there, up to two milliseconds later.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import argparse
 import contextlib
 import hashlib
+import os
 import random
 import resource
 import signal
@@ -29,6 +25,8 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from study import asked  # isort: skip; first: it sets the threads
 
 import numpy as np
 
@@ -56,13 +54,14 @@ SOON = 0.002
 
 def main() -> None:
     """Run, print what was found, and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--number", type=int, default=1000, help="kills in all")
-    parser.add_argument("--seed", type=int, default=0, help="draws when kills come")
-    parser.add_argument("--disk", action="store_true", help="fill the disk instead of killing")
-    parser.add_argument("--smoke", action="store_true", help="one of each command")
-    parser.add_argument("--out", type=lambda name: Path(name).resolve(), help="a JSON file for the record")
-    given = parser.parse_args()
+    given = asked(
+        __doc__,
+        number=(1000, "kills in all"),
+        seed=(0, "draws when kills come"),
+        disk=(False, "fill the disk instead of killing"),
+        smoke=(False, "one of each command"),
+        out=({"type": lambda name: Path(name).resolve()}, "a JSON file for the record"),
+    )
     warnings.simplefilter("ignore")
     number = len(COMMANDS) if given.smoke else given.number
     with tempfile.TemporaryDirectory() as folder:

@@ -5,11 +5,6 @@ python experiments/hostile/megabyte.py             # a few seconds
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import argparse
 import io
 import json
 import random
@@ -22,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from study import asked  # isort: skip; first: it sets the threads
 
 import numpy as np
 
@@ -36,10 +33,8 @@ MANY = 100_000
 
 def main() -> None:
     """Read every file, print how long it took and what was said, and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--limit", type=float, default=1.0, help="seconds of CPU that are too many")
-    parser.add_argument("--out", type=Path, help="a JSON file for the record")
-    given = parser.parse_args()
+    limit, out = (1.0, "seconds of CPU that are too many"), ({"type": Path}, "a JSON file for the record")
+    given = asked(__doc__, limit=limit, out=out)
     warnings.simplefilter("ignore")
     rows = []
     with tempfile.TemporaryDirectory() as folder:

@@ -10,17 +10,14 @@ Named is what a warning says of the two (`screening.duplicates`).
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: CPU seconds should mean one core
-
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 sys.path.insert(0, str(Path(__file__).parents[1] / "right"))
 
-import argparse
+from study import Table, asdict, asked, versions, write_record  # isort: skip; first: it sets the threads
+
 import time
 import warnings
 from collections.abc import Callable
@@ -32,7 +29,6 @@ from estimated import mixture
 import modelweld
 from modelweld import DuplicateWarning
 from modelweld.core.values import Array
-from study import Table, asdict, versions, write_record
 
 SEEDS = range(5000, 5025)
 """Of the record: nothing was chosen on them (choices were made on 0 to 5, and on draws of experiments/right)."""
@@ -83,11 +79,13 @@ def deal(drawn: Callable[[int], tuple[Array, int, str]], seed: int) -> dict[str,
 
 def main() -> None:
     """Deal, and write what came out."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="wine, two deals: seconds")
-    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
-    parser.add_argument("--out", type=Path, default=Path("reproduced/retrained"), help="folder for the record")
-    options, about, began = parser.parse_args(), versions(modelweld), time.process_time()
+    options = asked(
+        __doc__,
+        smoke=(False, "wine, two deals: seconds"),
+        seeds=({"type": int, "nargs": "+", "default": list(SEEDS)}, "of the deals"),
+        out=(Path("reproduced/retrained"), "folder for the record"),
+    )
+    about, began = versions(modelweld), time.process_time()
     seeds = options.seeds[:2] if options.smoke else options.seeds
     draws = {name: of_table(name) for name in (["wine"] if options.smoke else real.TABLES)}
     if not options.smoke:

@@ -11,11 +11,6 @@ that was stopped goes on where it stopped.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import argparse
 import sys
 import time
 import traceback
@@ -24,6 +19,8 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from study import asked  # isort: skip; first: it sets the threads
 
 from drawn_sites import draw
 from kept import Record, begun, keep
@@ -39,13 +36,14 @@ OFTEN = 50
 
 def main() -> None:
     """Run, print what came of each law, and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--number", type=int, default=10_000, help="fusions")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="CPU after which it ends")
-    parser.add_argument("--seed", type=int, default=0, help="the first fusion's")
-    parser.add_argument("--smoke", action="store_true", help="two dozen fusions")
-    parser.add_argument("--out", type=Path, help="a JSON file for the record, taken up if it is there")
-    given = parser.parse_args()
+    given = asked(
+        __doc__,
+        number=(10_000, "fusions"),
+        seconds=(float("inf"), "CPU after which it ends"),
+        seed=(0, "the first fusion's"),
+        smoke=(False, "two dozen fusions"),
+        out=({"type": Path}, "a JSON file for the record, taken up if it is there"),
+    )
     warnings.simplefilter("ignore")
     record = soak(given.seed, 24 if given.smoke else given.number, given.seconds, given.out)
     for law, row in record["laws"].items():

@@ -5,7 +5,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
 
-import argparse
 import fcntl
 import resource
 import time
@@ -25,7 +24,7 @@ from modelweld.kinds import drawn_inputs
 from modelweld.kinds.distillation import Ensemble, compare, distil, logits_of
 from paired import paired
 from provenance import ROOT, keep, resumed
-from study import TASK_FOLDER, Claim
+from study import TASK_FOLDER, Claim, asked
 
 HERE = Path(__file__).parent
 STEPS = (100, 1000)
@@ -194,13 +193,14 @@ def merge(out, tasks):
 
 def main():
     """Run, keep every cell as soon as it is there, write the record of all seeds."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mnist", help="mnist.npz with x_train, y_train, x_test, y_test; without it, digits only")
-    parser.add_argument("--only", default="", help="cells whose name begins so")
-    parser.add_argument("--seeds", type=int, nargs="*", default=[9202, 9203, 9204, 9205, 9206])
-    parser.add_argument("--smoke", action="store_true", help="two tiny cells, one seed")
-    parser.add_argument("--out", type=Path, help="else the record is kept here, runs in reproduced/images/tasks")
-    options = parser.parse_args()
+    options = asked(
+        __doc__,
+        mnist=("", "mnist.npz with x_train, y_train, x_test, y_test; without it, digits only"),
+        only=("", "cells whose name begins so"),
+        seeds=({"type": int, "nargs": "*", "default": [9202, 9203, 9204, 9205, 9206]}, "of the runs"),
+        smoke=(False, "two tiny cells, one seed"),
+        out=({"type": Path}, "else the record is kept here, runs in reproduced/images/tasks"),
+    )
     torch.set_num_threads(1)
     tasks = (options.out or ROOT / "reproduced" / "images") / TASK_FOLDER
     for seed in [8101] if options.smoke else options.seeds:

@@ -12,14 +12,12 @@ The code measured is the one that Python finds: PYTHONPATH=<other checkout>/src 
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: CPU seconds should mean one core
-
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
+
+from study import Result, Task, asdict, done, shown, versions, write_record  # isort: skip; first: it sets the threads
 
 import argparse
 from collections.abc import Sequence
@@ -34,7 +32,6 @@ from telling import TITLES, summary
 import hostile
 import modelweld
 from provenance import NOT_INSTALLED, code_of, loaded
-from study import Result, Task, asdict, done, shown, versions, write_record
 
 SEEDS, QUICK_SEEDS = range(9000, 9005), (8000, 8001)
 """Of a full and of a quick run: settings of the library are chosen on seeds below 9,000."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import modelweld
+import study
 from study import Claim, Result, Table, Task, asdict, done, shown, versions, write_record
 
 Cells = dict[str, list[Result]]
@@ -16,16 +17,16 @@ Cells = dict[str, list[Result]]
 
 def asked(about: str, name: str, first: int, sets: int, few: int, **words: str) -> argparse.Namespace:
     """What was asked for: how many sets from which seed on, of a smoke run `few`; other options by name, and help."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="a few sets of small cells: seconds")
-    parser.add_argument("--sets", type=int, help="of every cell, instead of what is said above")
-    parser.add_argument("--first", type=int, default=first, help="the first seed")
-    parser.add_argument("--cases", nargs="+", default=[""], help="beginnings of names")
-    parser.add_argument("--out", type=Path, default=Path("reproduced", "verdicts", name), help="folder of the record")
-    parser.add_argument("--jobs", type=int, default=1, help="sets side by side")
-    for option, said in words.items():
-        parser.add_argument(f"--{option}", default="", help=said)
-    options = parser.parse_args()
+    options = study.asked(
+        about,
+        smoke=(False, "a few sets of small cells: seconds"),
+        sets=(0, "of every cell, instead of what is said above"),
+        first=(first, "the first seed"),
+        cases=({"nargs": "+", "default": [""]}, "beginnings of names"),
+        out=(Path("reproduced", "verdicts", name), "folder of the record"),
+        jobs=(1, "sets side by side"),
+        **{option: ("", said) for option, said in words.items()},
+    )
     options.whole = not (options.sets or options.smoke)
     options.sets = options.sets or (few if options.smoke else sets)
     return options

@@ -13,14 +13,12 @@ seeds below 9000.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: seconds should mean one core
-
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
+
+from study import Claim, Result, Table, Task  # isort: skip; first: it sets the threads
 
 import argparse
 import time
@@ -32,7 +30,6 @@ from cells import asked, measure, quietly
 from draws import CLEAN, DISTRIBUTIONS, FOUR, ODD, apart, clean, mixtures, odd, shifted, values
 
 import modelweld
-from study import Claim, Result, Table, Task
 
 SETS, SETS_OF_MOVED, FIRST_SEED = 60, 20, 96_000
 """Sets per cell, of cells that take long, and the first seed."""

@@ -26,10 +26,6 @@ sums over sets.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: seconds should mean one core
-
 import argparse
 import sys
 import warnings
@@ -45,12 +41,13 @@ from sklearn.mixture import GaussianMixture
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from study import Claim, Result, Table, Task  # isort: skip; first: it sets the threads
+
 from cells import Cells, asked, measure
 
 from families import CASES, family_sites
 from modelweld import LocalModel, fuse, read
 from modelweld.results.posterior.confidence import is_right
-from study import Claim, Result, Table, Task
 
 SPREAD, NOISE, FIRST_SEED, SETS, SETS_OF_MODEL = 2.5, 0.5, 95_000, 60, 20
 VALUES, BETA_ATOMS, ATOMS, COMPONENTS, HELD, CENTRES, FEATURES = 8, 20, 15, 12, 6, 3.0, 3
