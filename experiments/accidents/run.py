@@ -183,6 +183,12 @@ def measured(name: str, seed: int) -> Result:
     return {"accidents": found}
 
 
+def tasks(quick: bool) -> list[Task]:
+    """One per seed and table."""
+    tables, seeds = (["wine"], range(9000, 9001)) if quick else ([*LOADERS, "heart"], range(9000, 9003))
+    return [Task(f"{name}/{seed}", measured, (name, seed)) for seed in seeds for name in tables]
+
+
 def summary(results: Results) -> Summary:
     """How often what is named."""
     draws, rows, columns = [r["accidents"] for r in results.values()], [], ("named", "silent", "innocent")
@@ -205,17 +211,8 @@ def summary(results: Results) -> Summary:
     return Summary([Table("Accidents", ["", *columns], rows)], claims)
 
 
-STUDY = Study(
-    name="accidents",
-    title="Accidents of first contact",
-    question="Is the site named at which an accident happened, and are clean fusions left in peace?",
-    tasks=lambda quick: [
-        Task(f"{name}/{seed}", measured, (name, seed))
-        for seed in range(9000, 9001 if quick else 9003)
-        for name in (["wine"] if quick else [*LOADERS, "heart"])
-    ],
-    summary=summary,
-)
+TITLE = "Accidents of first contact"
+QUESTION = "Is the site named at which an accident happened, and are clean fusions left in peace?"
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("accidents", TITLE, QUESTION, tasks, summary))

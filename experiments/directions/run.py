@@ -133,14 +133,11 @@ def claims(results: Results) -> list[Claim]:
     return found
 
 
-STUDY = Study(
-    name="directions",
-    title="Sets of directions",
-    question="Signatures and maps whose sign means nothing are directions: are they matched as well as by what people "
-    "do today, where the truth is known?",
-    tasks=tasks,
-    summary=summary,
+TITLE = "Sets of directions"
+QUESTION = (
+    "Signatures and maps whose sign means nothing are directions: are they matched as well as by what people do "
+    "today, where the truth is known?"
 )
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("directions", TITLE, QUESTION, tasks, summary))

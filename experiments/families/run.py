@@ -81,13 +81,8 @@ def summary(results: Results) -> Summary:
     )
 
 
-STUDY = Study(
-    name="families",
-    title="Every family on values of its own kind",
-    question="Does every family recover its own atoms, and is it worth having, against `Gaussian` on the same values?",
-    tasks=tasks,
-    summary=summary,
-)
+TITLE = "Every family on values of its own kind"
+QUESTION = "Does every family recover its own atoms, and is it worth having, against `Gaussian` on the same values?"
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("families", TITLE, QUESTION, tasks, summary))

@@ -197,13 +197,8 @@ def summary(results: Results) -> Summary:
     return Summary([Table("Who was there? AUC; members told at 1 % false alarms", ["released", *heads], rows, note)])
 
 
-STUDY = Study(
-    name="hostile/membership",
-    title="Membership inference",
-    question="Do parameters that leave a site tell whose rows they were learned from?",
-    tasks=tasks,
-    summary=summary,
-)
+TITLE = "Membership inference"
+QUESTION = "Do parameters that leave a site tell whose rows they were learned from?"
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("hostile/membership", TITLE, QUESTION, tasks, summary))

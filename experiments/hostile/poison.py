@@ -61,13 +61,8 @@ def summary(results: Results) -> Summary:
     return Summary(list(tables(cells)), list(claims(cells)))
 
 
-STUDY = Study(
-    name="hostile/poisoning",
-    title="Breakdown under bad sites",
-    question="What can a minority of sites do to the fusion of the others?",
-    tasks=tasks,
-    summary=summary,
-)
+TITLE = "Breakdown under bad sites"
+QUESTION = "What can a minority of sites do to the fusion of the others?"
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("hostile/poisoning", TITLE, QUESTION, tasks, summary))

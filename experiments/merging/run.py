@@ -171,6 +171,11 @@ def measured(seed: int) -> Result:
     return {"methods": dict(compared(path, seed))}
 
 
+def tasks(quick: bool) -> list[Task]:
+    """One per seed."""
+    return [Task(f"planted/{seed}", measured, (seed,)) for seed in SEEDS[: 1 if quick else None]]
+
+
 def summary(results: Results) -> Summary:
     """Means over seeds, and the first method less the others."""
     draws = [r["methods"] for r in results.values()]
@@ -186,14 +191,8 @@ def summary(results: Results) -> Summary:
     return Summary([Table(f"{len(draws)} draws", ["", *measures, "ARI of the first less this"], rows, note)], [claim])
 
 
-STUDY = Study(
-    name="merging",
-    title="BERTopic models of six sites, merged",
-    question="Six sites hold 12 of 20 newsgroups each, their topics: are they merged right, whatever the order?",
-    tasks=lambda quick: [Task(f"planted/{seed}", measured, (seed,)) for seed in SEEDS[: 1 if quick else None]],
-    summary=summary,
-    needs={"bertopic": "bertopic", "torch": "torch"},
-)
+TITLE = "BERTopic models of six sites, merged"
+QUESTION = "Six sites hold 12 of 20 newsgroups each, their topics: are they merged right, whatever the order?"
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("merging", TITLE, QUESTION, tasks, summary, needs={"bertopic": "bertopic", "torch": "torch"}))

@@ -111,14 +111,10 @@ def summary(results: Results) -> Summary:
     return Summary(tables, claims)
 
 
-STUDY = Study(
-    name="mixtures",
-    title="Mixtures of several sites as one, at equal size",
-    question="How good is the mixture fused from the mixtures of several sites, at equal size, beside others that see "
-    "the same?",
-    tasks=tasks,
-    summary=summary,
+TITLE = "Mixtures of several sites as one, at equal size"
+QUESTION = (
+    "How good is the mixture fused from the mixtures of several sites, at equal size, beside others that see the same?"
 )
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("mixtures", TITLE, QUESTION, tasks, summary))

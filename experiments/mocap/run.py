@@ -133,15 +133,11 @@ def seconds(done: Sequence[Result]) -> list[str]:
     return [f"{s:.2f}" for s in found]
 
 
-STUDY = Study(
-    name="mocap",
-    title="Movements: hidden Markov models of people",
-    question="Each person's frames make a sticky HDP-HMM. Are its states, fused, as good a segmentation as one model "
-    "of all frames, at less than half its time? Two people of the paper, and groups of people whom no choice has seen.",
-    tasks=tasks,
-    summary=summary,
-    draw=draw,
+TITLE = "Movements: hidden Markov models of people"
+QUESTION = (
+    "Each person's frames make a sticky HDP-HMM. Are its states, fused, as good a segmentation as one model of all "
+    "frames, at less than half its time? Two people of the paper, and groups of people whom no choice has seen."
 )
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("mocap", TITLE, QUESTION, tasks, summary, draw=draw))

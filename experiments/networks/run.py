@@ -165,14 +165,11 @@ def share(good: int, n: int) -> bool | str:
     return True if good >= 0.95 * n else False if good <= n / 2 else "in part"
 
 
-STUDY = Study(
-    name="networks",
-    title="Networks of sites that saw different classes",
-    question="Sites train a network each, on different shares of the classes; weights and class counts are fused into "
-    "one network. How good is it, and how large?",
-    tasks=tasks,
-    summary=summary,
+TITLE = "Networks of sites that saw different classes"
+QUESTION = (
+    "Sites train a network each, on different shares of the classes; weights and class counts are fused into one "
+    "network. How good is it, and how large?"
 )
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("networks", TITLE, QUESTION, tasks, summary))

@@ -135,13 +135,8 @@ def summary(results: Results) -> Summary:
     return Summary(tables, claims)
 
 
-STUDY = Study(
-    name="planned_topics",
-    title="Topics of documents on seeds stated before",
-    question="Is the bare call better than rivals that are told its number of topics?",
-    tasks=tasks,
-    summary=summary,
-)
+TITLE = "Topics of documents on seeds stated before"
+QUESTION = "Is the bare call better than rivals that are told its number of topics?"
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("planned_topics", TITLE, QUESTION, tasks, summary))

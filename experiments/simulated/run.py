@@ -64,15 +64,11 @@ def tasks(quick: bool) -> list[Task]:
     ]
 
 
+TITLE = "Simulated atoms: noise, sites and hyperparameters"
+QUESTION = (
+    "How near do fused atoms come to the true ones as noise or the number of sites grows, and are the number of atoms "
+    "and the hyperparameters found?"
+)
+
 if __name__ == "__main__":
-    main(
-        Study(
-            name="simulated",
-            title="Simulated atoms: noise, sites and hyperparameters",
-            question="How near do fused atoms come to the true ones as noise or the number of sites grows, and are the "
-            "number of atoms and the hyperparameters found?",
-            tasks=tasks,
-            summary=summary,
-            draw=draw,
-        )
-    )
+    main(Study("simulated", TITLE, QUESTION, tasks, summary, draw=draw))

@@ -124,6 +124,13 @@ def measured(drift: str, seed: int) -> Result:
     return {"methods": found}
 
 
+def tasks(quick: bool) -> list[Task]:
+    """One per drift and seed."""
+    return [
+        Task(f"{drift}/{seed}", measured, (drift, seed)) for drift in STEPS for seed in SEEDS[: 1 if quick else None]
+    ]
+
+
 def summary(results: Results) -> Summary:
     """A row per drift and method; the bare call less its rivals."""
     rows, claims = [], list[Claim]()
@@ -143,14 +150,11 @@ def summary(results: Results) -> Summary:
     return Summary([Table("Topics that stream", columns, rows, note)], claims)
 
 
-STUDY = Study(
-    name="streams",
-    title="Directions that stream",
-    question="Batches of unit vectors about topics that move, von Mises-Fisher: does the bare call tell topics apart, "
-    "which knows no order of batches, beside rivals that are told the number of topics, or all concentrations?",
-    tasks=lambda quick: [Task(f"{d}/{s}", measured, (d, s)) for d in STEPS for s in SEEDS[: 1 if quick else None]],
-    summary=summary,
+TITLE = "Directions that stream"
+QUESTION = (
+    "Batches of unit vectors about topics that move, von Mises-Fisher: does the bare call tell topics apart, which "
+    "knows no order of batches, beside rivals that are told the number of topics, or all concentrations?"
 )
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("streams", TITLE, QUESTION, tasks, summary))

@@ -30,15 +30,11 @@ def tasks(quick: bool) -> list[Task]:
     return whole + [Task(f"local/{seed}", large_local, (seed, FULL, LARGE)) for seed in LARGE_SEEDS]
 
 
+TITLE = "Daily temperatures of the 50 states: sparse Gaussian processes"
+QUESTION = (
+    "Every state trains a sparse Gaussian process on its own weather stations. How well does the process fused from "
+    "their parameters predict the next day, at home and across the country, beside one trained on all data?"
+)
+
 if __name__ == "__main__":
-    main(
-        Study(
-            "temperatures",
-            "Daily temperatures of the 50 states: sparse Gaussian processes",
-            "Every state trains a sparse Gaussian process on its own weather stations. How well does the process "
-            "fused from their parameters predict the next day, at home and across the country, "
-            "beside one trained on all data?",
-            tasks,
-            summary,
-        )
-    )
+    main(Study("temperatures", TITLE, QUESTION, tasks, summary))

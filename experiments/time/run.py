@@ -157,14 +157,11 @@ def claims(cells: dict[str, list[Result]]) -> list[Claim]:
     return found
 
 
-STUDY = Study(
-    name="time",
-    title="Groups in time",
-    question="Does `fuse(groups, times=times)` find atoms that move, are born and die, beside `fuse(groups)` and what "
-    "one does without?",
-    tasks=tasks,
-    summary=summary,
+TITLE = "Groups in time"
+QUESTION = (
+    "Does `fuse(groups, times=times)` find atoms that move, are born and die, beside `fuse(groups)` and what one does "
+    "without?"
 )
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("time", TITLE, QUESTION, tasks, summary))

@@ -116,14 +116,11 @@ def war_table(war: Results, samplers: Results) -> Table:
     return Table("A topic of war, as in the paper's figure", ["topic", "words"], rows, note)
 
 
-STUDY = Study(
-    name="topics",
-    title="Gaussian topics of 40 books, fused",
-    question="40 books cluster the vectors of their words, 25 topics each, and send nothing but centres: are the fused "
-    "topics as coherent in other books as those that pooled data give, and at which cost?",
-    tasks=tasks,
-    summary=summary,
+TITLE = "Gaussian topics of 40 books, fused"
+QUESTION = (
+    "40 books cluster the vectors of their words, 25 topics each, and send nothing but centres: are the fused topics "
+    "as coherent in other books as those that pooled data give, and at which cost?"
 )
 
 if __name__ == "__main__":
-    main(STUDY)
+    main(Study("topics", TITLE, QUESTION, tasks, summary))
