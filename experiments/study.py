@@ -163,6 +163,20 @@ def asked(about: str, **options: tuple[Any, str]) -> argparse.Namespace:
     return parser.parse_args()
 
 
+def timed(call: Callable[..., T], *given: Any) -> tuple[T, float]:
+    """What a call gives, and the seconds of CPU it took."""
+    begun = time.process_time()
+    return call(*given), time.process_time() - begun
+
+
+def by_cell(results: Results) -> dict[str, list[Result]]:
+    """Results of tasks that are named by a cell and a seed, cell by cell."""
+    cells: dict[str, list[Result]] = {}
+    for name, result in results.items():
+        cells.setdefault(name.rpartition("/")[0], []).append(result)
+    return cells
+
+
 def outside(name: str) -> Path | None:
     """A file that is not shipped, in the folder of `--data` or one inside it; tasks without theirs are left out."""
     folder = Path(os.environ.get(DATA, "."))
@@ -244,9 +258,8 @@ def make_importable(program: ModuleType) -> None:
 
 def named_result(task: Task) -> tuple[str, tuple[Result, set[str]]]:
     """A task's name, what it gave, with the CPU time it took, and the library's modules it was done with."""
-    begun = time.process_time()
-    result = task.run(*task.arguments)
-    return task.name, ({**result, "cpu": time.process_time() - begun}, loaded())
+    result, seconds = timed(task.run, *task.arguments)
+    return task.name, ({**result, "cpu": seconds}, loaded())
 
 
 def write(study: Study, results: Results, out: Path, *, quick: bool) -> dict[str, Any]:

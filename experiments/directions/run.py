@@ -12,9 +12,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from study import Claim, Result, Results, Study, Summary, Table, Task, main, not_behind, outside  # isort: skip; first: it sets the threads
+from study import Claim, Result, Results, Study, Summary, Table, Task, main, not_behind, outside, timed  # isort: skip; first: it sets the threads
 
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,7 +22,7 @@ import numpy as np
 from rivals import best_cut, cut, score
 from sets import Sets, maps, signatures
 
-from modelweld import Directions, Family, Fusion, fuse
+from modelweld import Directions, Family, fuse
 from paired import paired
 
 SEEDS = range(200, 210)  # settings were chosen on seeds 0 to 19
@@ -34,18 +33,12 @@ Rows = Iterator[tuple[str, str, dict[str, Any]]]
 """Cell, method, and what it found."""
 
 
-def told(sets: Sets, fusion: Fusion, seconds: float) -> dict[str, Any]:
-    """How good, how many atoms, how long."""
+def fused(sets: Sets, family: Family) -> dict[str, Any]:
+    """What `fuse` finds: how good, how many atoms, how long."""
+    fusion, seconds = timed(fuse, sets.sites, family)
     shared = {"shared": int((fusion.counts > 1).sum()), "true_shared": sets.shared}
     found = {"ari": score(sets, fusion.matching.stacked_labels), "K": fusion.K, "true_K": sets.K}
     return {**found, **shared, "cpu": seconds}
-
-
-def fused(sets: Sets, family: Family) -> dict[str, Any]:
-    """What `fuse` finds."""
-    before = time.process_time()
-    fusion = fuse(sets.sites, family)
-    return told(sets, fusion, time.process_time() - before)
 
 
 def clustered(sets: Sets, labels: Any) -> dict[str, Any]:

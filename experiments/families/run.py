@@ -11,9 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from study import Claim, Result, Results, Study, Summary, Table, Task, main  # isort: skip; first: it sets the threads
+from study import Claim, Result, Results, Study, Summary, Table, Task, by_cell, main, timed  # isort: skip; first: it sets the threads
 
-import time
 import warnings
 
 import numpy as np
@@ -40,9 +39,7 @@ def judged(name: str, seed: int, K: int, J: int) -> Result:
     }
     warnings.simplefilter("ignore")
     for method, call in calls.items():
-        began = time.process_time()
-        fusion = call()
-        seconds = time.process_time() - began
+        fusion, seconds = timed(call)
         ari = metrics.adjusted_rand(drawn.truth, fusion.labels)
         found[method] = {"ari": ari, "error in K": fusion.K - true, "seconds": seconds}
     return {"methods": found}
@@ -57,9 +54,8 @@ def tasks(quick: bool) -> list[Task]:
 def summary(results: Results) -> Summary:
     """A row per family, and whether it was worth having."""
     rows, less = [], {}
-    for name in dict.fromkeys(task.split("/")[0] for task in results):
-        draws = [r["methods"] for task, r in results.items() if task.startswith(f"{name}/")]
-        cells = []
+    for name, found in by_cell(results).items():
+        draws, cells = [r["methods"] for r in found], []
         for method in draws[0]:
             ari, off = ([d[method][what] for d in draws] for what in ("ari", "error in K"))
             cells.append(f"{np.mean(ari):.3f} ±{np.std(ari):.3f} {np.mean(off):+.1f}")

@@ -7,9 +7,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
 
 import fcntl
 import resource
-import time
 import warnings
 from dataclasses import asdict
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -24,7 +24,7 @@ from modelweld.kinds import drawn_inputs
 from modelweld.kinds.distillation import Ensemble, compare, distil, logits_of
 from paired import paired
 from provenance import ROOT, keep, resumed
-from study import TASK_FOLDER, Claim, asked
+from study import TASK_FOLDER, Claim, asked, timed
 
 HERE = Path(__file__).parent
 STEPS = (100, 1000)
@@ -48,9 +48,10 @@ def measured(setting, seed, mnist=None, smoke=False):
     """Accuracy of every method in one run, and what it took."""
     parts, (X, y) = drawn(setting, seed, mnist, smoke)
     rows, epochs = torch.from_numpy(X).float(), ROWS[setting.data][2] // (10 if smoke else 1) + smoke
-    began = time.process_time()
-    nets = [trained(network(setting, 100 * seed + j), *part, epochs, j) for j, part in enumerate(parts)]
-    took = {"training one local network": (time.process_time() - began) / setting.J}
+    nets, seconds = timed(
+        lambda: [trained(network(setting, 100 * seed + j), *part, epochs, j) for j, part in enumerate(parts)]
+    )
+    took = {"training one local network": seconds / setting.J}
 
     def score(net):
         with torch.no_grad():
@@ -61,10 +62,8 @@ def measured(setting, seed, mnist=None, smoke=False):
     shape = X.shape[1:]
     sent = [read(net, y=labels, shape=shape) for net, (_, labels) in zip(nets, parts, strict=True)]
     told = [read(net, y=labels, X=images) for net, (images, labels) in zip(nets, parts, strict=True)]
-    began = time.process_time()
     with warnings.catch_warnings(action="ignore", category=ModelweldWarning):
-        fusion = fuse(sent)
-    took["matching"] = time.process_time() - began
+        fusion, took["matching"] = timed(fuse, sent)
     models, start = fusion._fit.models, fusion.parameters("mean")
     rivals = {"naive average": naive, "Git Re-Basin": git_rebasin, "n-way matching": n_way, "OT fusion": transported}
     for name, rival in rivals.items():
@@ -82,10 +81,8 @@ def measured(setting, seed, mnist=None, smoke=False):
         ]
     taught = {}
     for name, given, first, n in runs:
-        began = time.process_time()
         with patch.object(drawn_inputs, "BLURS", (0.0,) if name == WHITE else drawn_inputs.BLURS):
-            taught[name] = distil(given, first, steps=n)
-        took[name] = time.process_time() - began
+            taught[name], took[name] = timed(partial(distil, steps=n), given, first)
         found[name] = score(logits_of(taught[name]))
     ensemble = Ensemble(models)
     with torch.no_grad():
@@ -210,9 +207,8 @@ def main():
             lacks = setting.data == "mnist" and not options.mnist
             if setting.name in runs or not setting.name.startswith(options.only) or lacks:
                 continue
-            began = time.process_time()
-            runs[setting.name] = measured(setting, seed, options.mnist, options.smoke)
-            runs[setting.name]["cpu"] = round(time.process_time() - began)
+            run, seconds = timed(measured, setting, seed, options.mnist, options.smoke)
+            runs[setting.name] = {**run, "cpu": round(seconds)}
             print(f"{setting.name}, {seed}: {runs[setting.name]}", flush=True)
             keep(path, runs, {"seeds": [seed]})
     merge(options.out or HERE, tasks)

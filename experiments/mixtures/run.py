@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from study import Result, Results, Study, Summary, Table, Task, main, not_behind  # isort: skip; first: it sets the threads
+from study import Result, Results, Study, Summary, Table, Task, by_cell, main, not_behind  # isort: skip; first: it sets the threads
 
 import warnings
 from collections.abc import Sequence
@@ -87,8 +87,7 @@ def tasks(quick: bool) -> list[Task]:
 def summary(results: Results) -> Summary:
     """Means over seeds, and density less its rivals, draw by draw."""
     tables, own = [], []
-    for name in dict.fromkeys(task.split("/")[0] for task in results):
-        runs = [r for task, r in results.items() if task.startswith(f"{name}/")]
+    for name, runs in by_cell(results).items():
         own.append([name, *(f"{np.mean([r['own'][c] for r in runs]):.3f}" for c in runs[0]["own"])])
         means = {
             size: {m: np.mean([r["told"][size][m] for r in runs]) for m in row} for size, row in runs[0]["told"].items()

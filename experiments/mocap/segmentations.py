@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from modelweld.demo.metrics import adjusted_rand
 from modelweld.hmm import StickyHDPHMM
 from shared.baselines import kmeans_matching
 from shared.measures import hamming
+from study import timed
 
 SETTINGS = {"paper": StickyHDPHMM.paper, "default": StickyHDPHMM}
 OURS, FULL, NONE = "fuse(models)", "full model", "no matching"
@@ -26,15 +26,14 @@ ACTIVITIES = 12
 def compared(people: Sequence[Person], setting: str, seed: int) -> dict[str, Any]:
     """Scores of all segmentations of some people, with CPU seconds and paths."""
     warnings.simplefilter("ignore")
-    everyone, seconds, models = pooled(people), list[float](), list[Any]()
+    everyone = pooled(people)
     part = people[0].X[: people[0].lengths[0]]
     fuse([StickyHDPHMM(random_state=s).fit(part) for s in range(2)]).model()  # compiles
-    for person in people:
-        models.append(timed(seconds, lambda p: SETTINGS[setting](random_state=seed).fit(p.X, p.lengths), person))
-    full = timed(seconds, lambda p: SETTINGS[setting](random_state=seed).fit(p.X, p.lengths), everyone)
+    fits = [timed(SETTINGS[setting](random_state=seed).fit, p.X, p.lengths) for p in (*people, everyone)]
+    (*models, full), seconds = map(list, zip(*fits, strict=True))
     paths = [m.predict(p.X, p.lengths) for m, p in zip(models, people, strict=True)]
     together = full.predict(everyone.X, everyone.lengths)
-    fusion = timed(seconds, fuse, models)
+    fusion, last = timed(fuse, models)
     means = [read(m, known="equally", site=f"site {j}") for j, m in enumerate(models)]
     matched = {
         OURS: fusion,
@@ -57,17 +56,9 @@ def compared(people: Sequence[Person], setting: str, seed: int) -> dict[str, Any
         "people": [p.name for p in people],
         "frames": len(everyone.X),
         "K": [m.n_states_ for m in (*models, full)],
-        "seconds": seconds,
+        "seconds": [*seconds, last],
         "paths": {OURS: runs(found[OURS])},
     }
-
-
-def timed(seconds: list[float], work: Any, given: Any) -> Any:
-    """What some work gives; its CPU seconds are added to the list."""
-    begun = time.process_time()
-    result = work(given)
-    seconds.append(time.process_time() - begun)
-    return result
 
 
 def scores(activity: Index, path: Index) -> dict[str, float]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from study import Claim, Result, Results, Study, Summary, Table, Task, main, outside  # isort: skip; first: it sets the threads
+from study import Claim, Result, Results, Study, Summary, Table, Task, by_cell, main, outside  # isort: skip; first: it sets the threads
 
 import warnings
 
@@ -92,12 +92,11 @@ def tasks(quick: bool) -> list[Task]:
 
 def accuracies(results: Results, begins: str, method: str, hidden: int | None = None) -> list[list[float]]:
     """Of a method, run by run, in every setting whose name begins so (with so many hidden layers)."""
-    found: dict[str, list[float]] = {}
-    for task, result in results.items():
-        setting = task.rpartition("/")[0]
-        if setting.startswith(begins) and hidden in (None, 1 + setting.rsplit(", ", 1)[1].count("-")):
-            found.setdefault(setting, []).append(result["methods"][method][0])
-    return list(found.values())
+    return [
+        [run["methods"][method][0] for run in runs]
+        for setting, runs in by_cell(results).items()
+        if setting.startswith(begins) and hidden in (None, 1 + setting.rsplit(", ", 1)[1].count("-"))
+    ]
 
 
 def by_setting(results: Results, begins: str, ours: str, theirs: str, hidden: int | None = None) -> Paired:
@@ -107,11 +106,10 @@ def by_setting(results: Results, begins: str, ours: str, theirs: str, hidden: in
 
 def summary(results: Results) -> Summary:
     """A row per setting; what is claimed of digits and of MNIST."""
-    settings = dict.fromkeys(task.rpartition("/")[0] for task in results)
     methods = list(next(iter(results.values()))["methods"])
     rows, differences = [], []
-    for name in settings:
-        runs = [r["methods"] for task, r in results.items() if task.startswith(f"{name}/")]
+    for name, found in by_cell(results).items():
+        runs = [r["methods"] for r in found]
         wins = sum(run[REFIT][0] > run[BEST][0] for run in runs)
         units = np.mean([run[REFIT][1] for run in runs])
         rows.append(

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "topics"))
 
-from study import Claim, Result, Results, Study, Summary, Table, Task, main, not_behind, outside  # isort: skip; first: it sets the threads
+from study import Claim, Result, Results, Study, Summary, Table, Task, by_cell, main, not_behind, outside  # isort: skip; first: it sets the threads
 
 import warnings
 from collections.abc import Sequence
@@ -113,8 +113,8 @@ def tasks(quick: bool) -> list[Task]:
 def summary(results: Results) -> Summary:
     """Means of every set, differences of ours from every rival, and claims against rivals that are told K."""
     tables, claims = [], list[Claim]()
-    for name in dict.fromkeys(task.split("/")[0] for task in results):
-        draws = [r["methods"] for task, r in results.items() if task.startswith(name)]
+    for name, found in by_cell(results).items():
+        draws = [r["methods"] for r in found]
         measures, rows = [m for m in draws[0][OURS] if m != "K"], []
         for method in draws[0]:
             row = [method, f"{np.mean([d[method]['K'] for d in draws]):.1f}"]

@@ -11,9 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from study import Claim, Result, Results, Study, Summary, Table, Task, main, not_behind  # isort: skip; first: it sets the threads
+from study import Claim, Result, Results, Study, Summary, Table, Task, by_cell, main, not_behind, timed  # isort: skip; first: it sets the threads
 
-import time
 import warnings
 from collections.abc import Callable
 from typing import NamedTuple
@@ -116,9 +115,7 @@ def measured(drift: str, seed: int) -> Result:
     if seed < SEEDS[FEW]:
         methods[TIMED] = lambda: np.concatenate(fuse(batches, Directions(own=False), times=times).labels)
     for name, method in methods.items():
-        begun = time.process_time()
-        labels = method()
-        seconds = time.process_time() - begun
+        labels, seconds = timed(method)
         off = len(np.unique(labels)) - K
         found[name] = {"ari": float(adjusted_rand([whole], [labels])), "error in K": off, "seconds": seconds}
     return {"methods": found}
@@ -134,8 +131,8 @@ def tasks(quick: bool) -> list[Task]:
 def summary(results: Results) -> Summary:
     """A row per drift and method; the bare call less its rivals."""
     rows, claims = [], list[Claim]()
-    for drift in dict.fromkeys(task.split("/")[0] for task in results):
-        draws = [r["methods"] for task, r in results.items() if task.startswith(drift)]
+    for drift, found in by_cell(results).items():
+        draws = [r["methods"] for r in found]
         for method in draws[0]:
             own = [d for d in draws if method in d]
             ari, off, seconds = ([d[method][what] for d in own] for what in ("ari", "error in K", "seconds"))

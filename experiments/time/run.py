@@ -11,9 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from study import Claim, Result, Results, Study, Summary, Table, Task, main, not_behind  # isort: skip; first: it sets the threads
+from study import Claim, Result, Results, Study, Summary, Table, Task, by_cell, main, not_behind, timed  # isort: skip; first: it sets the threads
 
-import time
 import warnings
 from typing import Any
 
@@ -41,18 +40,16 @@ def measured(drift: float, seed: int, T: int) -> Result:
     """All methods on one draw."""
     warnings.simplefilter("ignore")
     drawn = moving_groups(seed, T=T, drift=drift, noise=NOISE, life=LIFE, held=HELD, ahead=AHEAD)
-    begun = time.process_time()
-    timed = fuse(drawn.groups, times=drawn.times)
-    seconds = time.process_time() - begun
+    moving, seconds = timed(lambda: fuse(drawn.groups, times=drawn.times))
     static = fuse(drawn.groups)
-    forecasts = [timed.timeline.forecast(float(T - 1 + h)) for h in range(1, AHEAD + 1)]
+    forecasts = [moving.timeline.forecast(float(T - 1 + h)) for h in range(1, AHEAD + 1)]
     by_atom = [dict(zip(one.atoms.tolist(), range(len(one.atoms)), strict=True)) for one in forecasts]
     found = {
         OURS: scores(
             drawn,
-            timed.labels,
-            timed.K,
-            lambda k, h: forecasts[h].values[by_atom[h][k]] if k in by_atom[h] else timed.atoms[k],
+            moving.labels,
+            moving.K,
+            lambda k, h: forecasts[h].values[by_atom[h][k]] if k in by_atom[h] else moving.atoms[k],
         ),
         STATIC: scores(drawn, static.labels, static.K, lambda k, _: static.atoms[k]),
     }
@@ -60,14 +57,14 @@ def measured(drift: float, seed: int, T: int) -> Result:
     told = sddm(drawn.groups, NOISE**2, (drift * NOISE) ** 2, 1.0)
     for name, tracks in ((CHAIN, tracked), (SDDM, told)):
         found[name] = scores(drawn, tracks.labels, len(tracks.places), lambda k, _, at=tracks.places: at[k])
-    learned = timed.diagnosis.hyperparameters
+    learned = moving.diagnosis.hyperparameters
     memory = (
         None
         if drift == 0 or np.isinf(learned["memory"])
         else float(-learned["memory"] * np.log(np.sqrt(1 - (drift * NOISE) ** 2)))
     )
     rates = {"memory": memory, "held": float(learned["held"] / HELD), "hazard": float(learned["hazard"] * LIFE)}
-    inside = coverage(drawn, timed.labels, forecasts, by_atom)
+    inside = coverage(drawn, moving.labels, forecasts, by_atom)
     return {"methods": found, "learned": rates, "inside": inside, "seconds": seconds}
 
 
@@ -115,10 +112,7 @@ def rmse(draws: list[Result], method: str) -> float:
 
 def summary(results: Results) -> Summary:
     """Matching, forecasts and what was learned, a column per drift."""
-    cells: dict[str, list[Result]] = {}
-    for task, result in results.items():
-        cells.setdefault(task.split("/")[0], []).append(result)
-    rows = []
+    cells, rows = by_cell(results), []
     for method in (OURS, STATIC, CHAIN, SDDM):
         rows.append(
             [f"ARI, {method}", *(f"{np.mean([d['methods'][method]['ari'] for d in c]):.3f}" for c in cells.values())]

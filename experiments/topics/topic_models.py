@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from topic_data import Corpus, load, unit
 from modelweld import Fusion, fuse
 from shared.baselines import kmeans_matching
 from shared.first_wins import added, first_wins_told
+from study import timed
 
 TOPICS_PER_BOOK = 25
 """The paper's."""
@@ -53,9 +53,7 @@ def atoms(fusion: Fusion) -> np.ndarray:
 
 def on_vectors(seed: int) -> dict[str, Any]:
     """Coherence of fusions, and of rivals told the K of the bare call; CPU seconds, local models included."""
-    corpus, begun = load(), time.process_time()
-    models = local_topics(seed)
-    local = time.process_time() - begun
+    corpus, (models, local) = load(), timed(local_topics, seed)
     centres = [model.cluster_centers_.astype(float) for model in models]
     sizes = np.concatenate([np.bincount(m.labels_) for m in models])[:, None].astype(float)
 
@@ -78,9 +76,8 @@ def on_vectors(seed: int) -> dict[str, Any]:
     }
     found = {}
     for name, method in methods.items():
-        begun = time.process_time()
-        topics = method()
-        seconds = time.process_time() - begun + (0.0 if "pooled" in name else local)
+        topics, seconds = timed(method)
+        seconds += 0.0 if "pooled" in name else local
         found[name] = {"K": len(topics), **coherence(nearest(topics, corpus), corpus.table), "seconds": seconds}
     return {"methods": found}
 
@@ -93,9 +90,8 @@ def sampled(prior: str, seed: int, per_book: int, iterations: int) -> dict[str, 
     tokens = Tokens(np.concatenate(drawn), np.repeat(np.arange(len(drawn)), per_book))
     known = PRIORS[prior](corpus.raw)
     gaussian_lda(tokens, corpus.raw, 2, known, iterations=1, seed=seed)  # compiles
-    begun = time.process_time()
-    topic, means = gaussian_lda(tokens, corpus.raw, K, known, iterations=iterations, seed=seed)
-    seconds = time.process_time() - begun
+    sampler = partial(gaussian_lda, iterations=iterations, seed=seed)
+    (topic, means), seconds = timed(sampler, tokens, corpus.raw, K, known)
     tops = nearest(means, corpus)
     return {
         "K": K,

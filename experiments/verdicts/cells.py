@@ -9,7 +9,7 @@ from pathlib import Path
 
 import modelweld
 import study
-from study import Claim, Result, Table, Task, asdict, done, shown, versions, write_record
+from study import Claim, Result, Table, Task, asdict, by_cell, done, shown, versions, write_record
 
 Cells = dict[str, list[Result]]
 """Cell -> results of all seeds."""
@@ -74,11 +74,3 @@ def _write(title, results: Mapping[str, Result], options, about, summary, last: 
         "cells": cells,
     }
     return write_record(options.out, record, f"Seeds {options.first} to {last}", ".")
-
-
-def by_cell(results: Mapping[str, Result]) -> Cells:
-    """Results of all seeds of a cell."""
-    cells: Cells = {}
-    for name, found in results.items():
-        cells.setdefault(name.rsplit("/", 1)[0], []).append(found)
-    return cells

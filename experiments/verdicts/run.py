@@ -18,10 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 
-from study import Claim, Result, Table, Task  # isort: skip; first: it sets the threads
+from study import Claim, Result, Table, Task, timed  # isort: skip; first: it sets the threads
 
 import argparse
-import time
 import zlib
 from collections.abc import Iterator
 
@@ -63,13 +62,12 @@ def judge(kind: str, J: int, D: int, shared: str, seed: int) -> Result:
     else:
         sites = (odd if kind in ODD else apart if kind == MOVED else values)(kind, *given)
     fusion = modelweld.fuse(sites, family)
-    start = time.process_time()
-    verdict = fusion.worth_merging(level=LEVEL)
+    verdict, seconds = timed(lambda: fusion.worth_merging(level=LEVEL))
     return {
         "p": verdict.p_value,
         "worth": verdict.worth,
         "sites": [site.worth for site in verdict.sites],
-        "seconds": time.process_time() - start,
+        "seconds": seconds,
     }
 
 
