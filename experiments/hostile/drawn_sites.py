@@ -73,36 +73,30 @@ def draw(seed: int) -> Drawn:
     if rng.random() < 0.1:
         values = [np.unique(np.round(v), axis=0) for v in values]  # of two alike, which is which is anybody's guess
     options = {"search": "thorough"} if rng.random() < 0.1 else {}
-    make = {**{n: _plain for n in PLAIN}, **{n: _beside for n in BESIDE}, **{n: _kind for n in KINDS}}[name]
+    make = _plain if name in PLAIN else _beside if name in BESIDE else _kind
     return make(name, values, rng, options)
 
 
 def _plain(name: str, values: list[Array], rng: np.random.Generator, options: dict[str, Any]) -> Drawn:
     """Arrays of one family."""
-    match name:
-        case "gaussian":
-            return Drawn(name, values, None, options)
-        case "scalar" | "full":
-            return Drawn(name, values, Gaussian(shape=name), options)
-        case "normal-gamma":
-            return Drawn(name, values, NormalGamma(), options)
-        case "rates":
-            return Drawn(name, [np.exp(v / 10) for v in values], Rates(), options)
-        case "proportions":
-            return Drawn(name, [1 / (1 + np.exp(-v / 10)) for v in values], Proportions(), options)
-        case "counts":
-            counts = [np.unique(rng.poisson(20 * _shares(v)).astype(float), axis=0) for v in values]
-            return Drawn(name, counts, Counts(), options)
-        case _:
-            return Drawn(name, [_directions(v) for v in values], Directions(), options)
+    change, family = {
+        "gaussian": (None, None),
+        "scalar": (None, Gaussian(shape="scalar")),
+        "full": (None, Gaussian(shape="full")),
+        "normal-gamma": (None, NormalGamma()),
+        "rates": (lambda v: np.exp(v / 10), Rates()),
+        "proportions": (lambda v: 1 / (1 + np.exp(-v / 10)), Proportions()),
+        "counts": (lambda v: np.unique(rng.poisson(20 * _shares(v)).astype(float), axis=0), Counts()),
+        "directions": (_directions, Directions()),
+    }[name]
+    return Drawn(name, [change(v) for v in values] if change else values, family, options)
 
 
 def _beside(name: str, values: list[Array], rng: np.random.Generator, options: dict[str, Any]) -> Drawn:
     """Models with standard errors, weights or cells that were not seen."""
     models = []
     for v in values:
-        variance = {"v": rng.uniform(0.05, 1.0, v.shape)} if name in ("variance", "both") else {}
-        weight = {}
+        variance, weight = {"v": rng.uniform(0.05, 1.0, v.shape)} if name in ("variance", "both") else {}, {}
         if name == "weight":
             weight = {"v": rng.uniform(1, 50, v.shape)}
         elif name != "variance":
@@ -166,11 +160,8 @@ def _moved(site: Any, factor: float, shift: float) -> Any:
     if not isinstance(site, LocalModel):
         return site * factor + shift
     arrays, squared = dict(site.arrays), factor * factor
-    for name in ("v", "means"):
-        if name in arrays:
-            arrays[name] = arrays[name] * factor + shift
-    if "covariances" in arrays:
-        arrays["covariances"] = arrays["covariances"] * squared
-    if "variances" in arrays:
-        arrays["variances"] = arrays["variances"] * squared
+    for name in arrays.keys() & {"v", "means"}:
+        arrays[name] = arrays[name] * factor + shift
+    for name in arrays.keys() & {"covariances", "variances"}:
+        arrays[name] = arrays[name] * squared
     return site.with_(arrays=arrays, variance={name: v * squared for name, v in site.variance.items()})

@@ -7,6 +7,7 @@ import io
 import json
 import random
 import re
+import tempfile
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -47,28 +48,17 @@ def seeds() -> dict[str, list[bytes]]:
         for j, s in enumerate(sites)
     ]
     often = np.full(3, 9.0)
-    chains = [
-        hmm(np.full((3, 3), 9.0), often, often, {"means": s, "variances": np.ones((3, 2))}, counted=True).with_(
-            site=f"h{j}"
-        )
-        for j, s in enumerate(sites)
-    ]
-    biases = [np.zeros(3), np.zeros(2)]
-    nets = [
-        network([rng.normal(size=(2, 3)), rng.normal(size=(3, 2))], biases, activation="relu", site=f"n{j}")
-        for j in range(3)
-    ]
+    states = [{"means": s, "variances": np.ones((3, 2))} for s in sites]
+    moves, biases, shapes = np.full((3, 3), 9.0), [np.zeros(3), np.zeros(2)], ((2, 3), (3, 2))
+    chains = [hmm(moves, often, often, s, counted=True).with_(site=f"h{j}") for j, s in enumerate(states)]
+    layers = [[rng.normal(size=shape) for shape in shapes] for _ in range(3)]
+    nets = [network(of, biases, activation="relu", site=f"n{j}") for j, of in enumerate(layers)]
     words = [topics(rng.integers(1, 50, (3, 4)).astype(float), list("abcd"), site=f"t{j}") for j in range(3)]
     positive = [np.abs(s) + 1 for s in sites]
     dated = [model.with_(time=f"202{j}-03-31") for j, model in enumerate(named)]
     fusions = [
         modelweld.fuse(sites),
-        modelweld.fuse(named[:2]),
-        modelweld.fuse(weighted[:2]),
-        modelweld.fuse(chains[:2]),
-        modelweld.fuse(nets[:2]),
-        modelweld.fuse(words[:2]),
-        modelweld.fuse(dated[:2]),
+        *(modelweld.fuse(of[:2]) for of in (named, weighted, chains, nets, words, dated)),
         modelweld.fuse([*sites, sites[0] * 1e6, sites[1]]),  # one set aside, one twice
         modelweld.fuse([1 / (1 + np.exp(-s)) for s in sites[:3]], Proportions()),
         modelweld.fuse(sites, Gaussian(shape="full"), Spectrum()),
@@ -212,8 +202,6 @@ def _grow(tree: object, draw: random.Random) -> object:
 
 
 def _saved(thing: object) -> bytes:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         return Path(save(thing, Path(folder, "x.safetensors"))).read_bytes()  # type: ignore[arg-type]
 

@@ -8,14 +8,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 
 from modelweld import LocalModel
 from modelweld.kinds.mixture import mixture
+from shared.stored import stored
 
-DATA = Path(__file__).parents[1] / "data"
 HELD_OUT = 0.3
 RIDGE = 0.01  # reg_covar of every mixture fitted here
 MOST_COMPONENTS = 8  # of a site
@@ -120,9 +119,7 @@ def people(seed: int, *, J: int = 20, frames: int = 600) -> Sites:
 
     Frames are centred within their sequence and measured in the deviations of the people who have too few.
     """
-    data = np.load(DATA / "cmu_mocap" / "cmu_mocap12.npz")
-    with (DATA / "cmu_mocap" / "sequences.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    data, rows = stored("cmu_mocap", "cmu_mocap12.npz", "sequences.csv")
     by_person: dict[str, list[np.ndarray]] = {}
     for row, X in zip(rows, np.split(data["X"] * float(data["scale"]), data["seq_start"][1:-1]), strict=True):
         if row["angle_wrap_flag"] == "0":
@@ -143,9 +140,7 @@ def people(seed: int, *, J: int = 20, frames: int = 600) -> Sites:
 
 def weather(seed: int, *, J: int = 37, days: int = 400, stations: int = 5) -> Sites:
     """Days at the weather stations of a state: place, height, season, temperature; states with five stations."""
-    data = np.load(DATA / "weather" / "ghcnd_daily.npz")
-    with (DATA / "weather" / "ghcnd_stations.csv").open(newline="") as file:
-        table = list(csv.DictReader(file))
+    data, table = stored("weather", "ghcnd_daily.npz", "ghcnd_stations.csv")
     place = np.array([[float(s["latitude"]), float(s["longitude"]), float(s["elevation_m"])] for s in table])
     state = np.array([s["state"] for s in table])
     names, number = np.unique(state, return_counts=True)

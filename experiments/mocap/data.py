@@ -5,18 +5,15 @@ The twelve channels are centred within their sequence and otherwise left as they
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from modelweld.core.values import Array, Index
-
-DATA = Path(__file__).parents[1] / "data"
+from shared.stored import DATA, stored
 
 WORDS = (
     *("sideways", "backward", "jump", "run", "jog", "dance", "salsa", "basketball", "soccer", "kick", "punch", "box"),
@@ -25,9 +22,7 @@ WORDS = (
 )
 """Activities: the first of these words in a take's description names it."""
 
-UNSEEN = tuple(
-    ["1", "2", "5", "6", "16", "36", "41", "56", "64", "75", "76", "85", "104", "124", "137", "141", "142", "144"]
-)
+UNSEEN = tuple(map(str, (1, 2, 5, 6, 16, 36, 41, 56, 64, 75, 76, 85, 104, 124, 137, 141, 142, 144)))
 """People of two activities or more who had no part in the choice of zeta's slope or of the default matching."""
 
 LONGEST, SEQUENCES, MOST_TAKES = 100, 3, 3
@@ -55,8 +50,7 @@ def pooled(people: Sequence[Person]) -> Person:
 @cache
 def held() -> dict[str, Array]:
     """The file of the two people."""
-    with np.load(DATA / "mocap6" / "mocap6.npz") as found:
-        return dict(found)
+    return dict(np.load(DATA / "mocap6" / "mocap6.npz"))
 
 
 @cache
@@ -74,11 +68,8 @@ def two_people() -> list[Person]:
 @cache
 def takes() -> dict[str, dict[str, list[Array]]]:
     """Takes without gimbal trouble of the unseen people, by person and activity."""
-    folder = DATA / "cmu_mocap"
-    with np.load(folder / "cmu_mocap12.npz") as file:
-        X, start, scale = file["X"], file["seq_start"], float(file["scale"])
-    with (folder / "sequences.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    file, rows = stored("cmu_mocap", "cmu_mocap12.npz", "sequences.csv")
+    X, start, scale = file["X"], file["seq_start"], float(file["scale"])
     people: dict[str, dict[str, list[Array]]] = {name: defaultdict(list) for name in UNSEEN}
     for i, row in enumerate(rows):
         word = next((w for w in WORDS if w in row["description"].lower()), None)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from modelweld.core.values import Array
+from shared.stored import stored
 
-WEATHER = Path(__file__).parents[1] / "data" / "weather"
 ISLANDS = ("AS", "FM", "GU", "MH", "PR", "PW")  # codes in the data that are no states
 FEATURES = ("day", "month", "year", "latitude", "longitude", "elevation", "yesterday")
 OFFSET = np.array([16.0, 6.5, 2016.0, 40.0, -95.0, 1000.0, 55.0])
@@ -49,25 +47,16 @@ class Split(NamedTuple):
 @cache
 def weather() -> Weather:
     """The table."""
-    stored = np.load(WEATHER / "ghcnd_daily.npz")
-    with (WEATHER / "ghcnd_stations.csv").open(newline="") as file:
-        places = list(csv.DictReader(file))
-    station, day = stored["station_index"].astype(np.int64), stored["day"].astype(np.int64)
-    fahrenheit = (stored["tmax_dC"].astype(float) + stored["tmin_dC"]) / 20 * 1.8 + 32
+    data, places = stored("weather", "ghcnd_daily.npz", "ghcnd_stations.csv")
+    station, day = data["station_index"].astype(np.int64), data["day"].astype(np.int64)
+    fahrenheit = (data["tmax_dC"].astype(float) + data["tmin_dC"]) / 20 * 1.8 + 32
     after = np.flatnonzero((np.diff(station) == 0) & (np.diff(day) == 1)) + 1
-    date = (np.datetime64(str(stored["origin"]), "D") + day)[after]
+    date = (np.datetime64(str(data["origin"]), "D") + day)[after]
     month, year = date.astype("datetime64[M]"), date.astype("datetime64[Y]")
     where = np.array([[float(p[name]) for name in ("latitude", "longitude", "elevation_m")] for p in places])
     where[:, 2] *= 3.28084  # feet
-    features = np.column_stack(
-        [
-            (date - month).astype(int) + 1,
-            (month - year).astype(int) + 1,
-            year.astype(int) + 1970,
-            where[station[after]],
-            fahrenheit[after - 1],
-        ]
-    )
+    calendar = (date - month).astype(int) + 1, (month - year).astype(int) + 1, year.astype(int) + 1970
+    features = np.column_stack([*calendar, where[station[after]], fahrenheit[after - 1]])
     state = np.array([p["state"] for p in places])[station[after]]
     kept = ~np.isin(state, ISLANDS)
     return Weather(((features - OFFSET) / UNIT)[kept], fahrenheit[after][kept], state[kept])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -13,7 +12,7 @@ import numpy as np
 from coherence import Table
 from scipy.sparse import csr_matrix
 
-DATA = Path(__file__).parents[1] / "data"
+from shared.stored import DATA, stored
 
 
 @dataclass(frozen=True)
@@ -54,18 +53,16 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 @cache
-def load(folder: Path = DATA) -> Corpus:
+def load() -> Corpus:
     """The study's corpus."""
-    bag, glove = np.load(folder / "gutenberg" / "bag.npz"), np.load(folder / "glove" / "vectors.npz")
+    (bag, rows), glove = stored("gutenberg", "bag.npz", "books.csv"), np.load(DATA / "glove" / "vectors.npz")
     indices, counts = bag["indices"].astype(np.int64), bag["counts"].astype(np.int64)
-    with (folder / "gutenberg" / "books.csv").open(encoding="utf8") as file:
-        titles = [f"{row['title']} ({row['gutenberg_id']})" for row in csv.DictReader(file)]
     return Corpus(
         words=bag["words"].astype(str),
         raw=glove["vectors"] * glove["scale"],
         books=[Book(indices[a:b], counts[a:b]) for a, b in pairwise(bag["indptr"])],
-        titles=titles,
-        table=load_table(folder / "gutenberg" / "pairs.npz"),
+        titles=[f"{row['title']} ({row['gutenberg_id']})" for row in rows],
+        table=load_table(DATA / "gutenberg" / "pairs.npz"),
     )
 
 

@@ -25,7 +25,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 from study import Claim, Result, Table, Task  # isort: skip; first: it sets the threads
 
 import argparse
-import csv
 from collections.abc import Iterator
 from functools import cache
 
@@ -38,9 +37,9 @@ from sklearn.mixture import GaussianMixture
 
 import modelweld
 from modelweld.core.values import Array, Index
+from shared.stored import stored
 
 SETS, FIRST_SEED, LEVEL = 60, 97_000, 0.05
-WEATHER = Path(__file__).parents[1] / "data" / "weather"
 CLASSES, HELD = 10, 6
 DIGIT_CELLS = [(2, 3), (2, 10), (3, 3), (3, 10), (5, 3), (5, 10)]
 """Numbers of sites and principal components."""
@@ -71,10 +70,8 @@ def judge(J: int, D: int, shared: bool, seed: int) -> Result:
     rng = np.random.default_rng([seed, J, D, shared])
     sites = dealt(J, D, shared, rng)
     parts = max(2, 10 // max(1, len(sites[0])))
-    means = [
-        np.concatenate([KMeans(parts, n_init=1, random_state=0).fit(X).cluster_centers_ for X in site.values()])
-        for site in sites
-    ]
+    cluster = KMeans(parts, n_init=1, random_state=0)
+    means = [np.concatenate([cluster.fit(X).cluster_centers_ for X in site.values()]) for site in sites]
     verdict = modelweld.fuse(means).worth_merging(level=LEVEL)
     return {"p": verdict.p_value, "worth": verdict.worth, "sites": [site.worth for site in verdict.sites]}
 
@@ -82,14 +79,12 @@ def judge(J: int, D: int, shared: bool, seed: int) -> Result:
 @cache
 def stations() -> list[tuple[Array, Array, Array]]:
     """Day of the year, mean temperature and range of every station of the contiguous states."""
-    stored = np.load(WEATHER / "ghcnd_daily.npz")
-    with (WEATHER / "ghcnd_stations.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if 24 < float(row["latitude"]) < 50]
-    found = []
-    for row in rows:
-        own = stored["station_index"] == int(row["station_index"])
-        high, low = stored["tmax_dC"][own] / 10.0, stored["tmin_dC"][own] / 10.0
-        found.append((stored["day"][own] % 365.25, (high + low) / 2, high - low))
+    data, table = stored("weather", "ghcnd_daily.npz", "ghcnd_stations.csv")
+    data, found = dict(data), []
+    for row in (row for row in table if 24 < float(row["latitude"]) < 50):
+        own = data["station_index"] == int(row["station_index"])
+        high, low = data["tmax_dC"][own] / 10.0, data["tmin_dC"][own] / 10.0
+        found.append((data["day"][own] % 365.25, (high + low) / 2, high - low))
     return found
 
 
