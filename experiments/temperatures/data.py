@@ -11,7 +11,7 @@ from modelweld.core.values import Array
 from shared.stored import stored
 
 ISLANDS = ("AS", "FM", "GU", "MH", "PR", "PW")  # codes in the data that are no states
-FEATURES = ("day", "month", "year", "latitude", "longitude", "elevation", "yesterday")
+# features: day, month, year, latitude, longitude, elevation, yesterday
 OFFSET = np.array([16.0, 6.5, 2016.0, 40.0, -95.0, 1000.0, 55.0])
 UNIT = np.array([9.0, 3.5, 1.0, 5.0, 15.0, 2000.0, 20.0])
 """Features are sent as (feature - OFFSET) / UNIT: the middle of the month and of the year, the middle of the country, a

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from trainer import known
 
 from data import Array
 from modelweld import Fusion
@@ -59,9 +60,6 @@ def passed_back(fusion: Fusion, sites: Sequence[SparseGP]) -> list[SparseGP]:
 
 def regressed(inputs: Array, values: Array, variance: Array, kernel: Kernel, noise: float) -> SparseGP:
     """The process with this kernel that saw `values` at `inputs`, each with its own variance."""
-    basis = whiten(kernel(inputs, inputs))
-    seen = basis.colour.T / np.sqrt(variance)
-    precision, vectors = np.linalg.eigh(np.eye(len(seen)) + seen @ seen.T)
-    root = basis.colour @ (vectors / np.sqrt(precision))
-    linear = vectors.T @ (seen @ (values / np.sqrt(variance)))
-    return SparseGP(inputs, root @ (linear / np.sqrt(precision)), root @ root.T, kernel, 0.0, noise)
+    colour = whiten(kernel(inputs, inputs)).colour
+    seen = colour.T / np.sqrt(variance)
+    return SparseGP(inputs, *known(colour, seen, seen @ (values / np.sqrt(variance))), kernel, 0.0, noise)

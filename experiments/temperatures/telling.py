@@ -54,11 +54,6 @@ def column(scores: Scores, name: str, part: str) -> np.ndarray:
     return np.array([score[part] for score in scores[name]])
 
 
-def mean(scores: Scores, name: str, part: str) -> float:
-    """Its mean."""
-    return float(column(scores, name, part).mean())
-
-
 def behind(scores: Scores, name: str, part: str = "across") -> np.ndarray:
     """Per cent of error more than the pooled process, repeat by repeat."""
     own = column(scores, name, part)
@@ -83,9 +78,8 @@ def main_table(scores: Scores) -> Table:
     for name, label in METHODS.items():
         own, across = (column(scores, name, part) for part in ("own", "across"))
         theirs = "{:.3f} / {:.3f}".format(*PAPER[name]) if name in PAPER else ""
-        rows.append(
-            [label, with_spread(own), with_spread(across), with_spread(behind(scores, name), 2), len(own), theirs]
-        )
+        means = with_spread(own), with_spread(across), with_spread(behind(scores, name), 2)
+        rows.append([label, *means, len(own), theirs])
     note = (
         "RMSE in F, mean ± standard deviation over random splits, most of which is between splits and common to all "
         "methods; the column behind pooled compares split by split. Own: test rows of the state, mean over states. "

@@ -44,14 +44,9 @@ def trained(
         F, by_settings, by_inputs = bound(X, y, x[D + 2 :].reshape(-1, D), *parts(x, D))
         return -F, -np.concatenate([by_settings, by_inputs.ravel()])
 
-    found = minimize(
-        loss,
-        np.concatenate([np.clip(first, *np.array(limits[: D + 2]).T), inputs.ravel()]),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=limits,
-        options={"maxiter": steps, "maxcor": 20},
-    )
+    begin = np.concatenate([np.clip(first, *np.array(limits[: D + 2]).T), inputs.ravel()])
+    options = {"maxiter": steps, "maxcor": 20}
+    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits, options=options)
     return posterior(X, y, found.x[D + 2 :].reshape(-1, D), *parts(found.x, D))
 
 
@@ -111,7 +106,12 @@ def posterior(X: Array, y: Array, inputs: Array, kernel: Kernel, noise: float) -
     """What the rows say of the values at the inducing inputs."""
     basis = whiten(kernel(inputs, inputs))
     A = basis.white.T @ kernel(inputs, X) / np.sqrt(noise)
-    values, vectors = np.linalg.eigh(np.eye(len(A)) + A @ A.T)
-    root = basis.colour @ (vectors / np.sqrt(values))
-    mean = root @ ((vectors.T @ (A @ y)) / np.sqrt(values)) / np.sqrt(noise)
-    return SparseGP(inputs, mean, root @ root.T, kernel, 0.0, noise)
+    mean, covariance = known(basis.colour, A, A @ y)
+    return SparseGP(inputs, mean / np.sqrt(noise), covariance, kernel, 0.0, noise)
+
+
+def known(colour: Array, seen: Array, said: Array) -> tuple[Array, Array]:
+    """Mean and covariance of values whose prior has the root `colour`, by what of them is seen and what it says."""
+    precision, vectors = np.linalg.eigh(np.eye(len(seen)) + seen @ seen.T)
+    root = colour @ (vectors / np.sqrt(precision))
+    return root @ ((vectors.T @ said) / np.sqrt(precision)), root @ root.T
