@@ -35,11 +35,6 @@ class Draw:
     atoms: Array
     truth: list[Index]
 
-    @property
-    def bad(self) -> int:
-        """Number of bad sites."""
-        return len(self.values) - len(self.truth)
-
 
 Attack = Callable[[np.random.Generator, Array, int], list[Array]]
 """A stream, the atoms and a number of sites -> their values."""

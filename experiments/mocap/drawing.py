@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from segmentations import APART, FULL, NONE, OURS, unpacked
+from segmentations import APART, FULL, NONE, OURS, times, unpacked
 
 from data import Array, Index, held, pooled, two_people
 from study import Figure, Result, Results
@@ -59,9 +59,7 @@ def squares(done: Sequence[Result], file: Path) -> None:
     import matplotlib.pyplot as plt
 
     shown = [name for name in done[0]["scores"] if name != APART]
-    local, matching, full = np.mean(
-        [(max(r["seconds"][:-2]), r["seconds"][-1], r["seconds"][-2]) for r in done], axis=0
-    )
+    local, matching, full = times(done)
     share = {FULL: 1.0, NONE: local / full}
     figure, axes = plt.subplots(2, 1, figsize=(7.5, 5), sharex=True, layout="constrained")
     for ax, key, label in zip(axes, ("hamming", "ari"), ("1 - Hamming", "ARI"), strict=True):

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from drawing import draw
-from segmentations import APART, FULL, NONE, OURS, SETTINGS, compared
+from segmentations import APART, FULL, NONE, OURS, SETTINGS, compared, times
 
 from data import SIZES, groups, two_people
 from paired import Paired, paired
@@ -74,7 +74,7 @@ def share(done: Sequence[Result]) -> float:
 
 def summary(results: Results) -> Summary:
     """Means, differences by group, and times."""
-    rows, differences, times, limits, claims = [], [], [], [], []
+    rows, differences, spent, limits, claims = [], [], [], [], []
     for kind, done in kinds(results).items():
         number = f"{len(done)} {'starts' if kind in (PAPER, TWO) else 'groups'}"
         for method in done[0]["scores"]:
@@ -88,7 +88,8 @@ def summary(results: Results) -> Summary:
                 text = f"{kind}: `{OURS}` not behind {method} (Hamming, ARI)."
                 claims.append(Claim(text, f"Hamming less by {less}, ARI more by {more}.", held, number))
         limits.append([kind, *map(str, better(done, NONE, APART))])
-        times.append([kind, f"{np.mean([r['frames'] for r in done]):.0f}", *seconds(done), f"{share(done):.2f}"])
+        seconds = (f"{s:.2f}" for s in times(done))
+        spent.append([kind, f"{np.mean([r['frames'] for r in done]):.0f}", *seconds, f"{share(done):.2f}"])
         if kind == TWO or kind.endswith(" 8"):
             text = f"{kind}: less than half of the full model's time, everyone at home."
             claims.append(Claim(text, f"{share(done):.2f} of it.", share(done) < 0.5, number))
@@ -113,7 +114,7 @@ def summary(results: Results) -> Summary:
             Table(
                 "CPU seconds",
                 ["", "frames", "slowest person", "matching", "full model", "share"],
-                times,
+                spent,
                 'The paper: "less than half of the time of the full model".',
             ),
             Table(
@@ -125,12 +126,6 @@ def summary(results: Results) -> Summary:
         ],
         claims,
     )
-
-
-def seconds(done: Sequence[Result]) -> list[str]:
-    """Of the slowest person, the matching and the full model."""
-    found = np.mean([(max(r["seconds"][:-2]), r["seconds"][-1], r["seconds"][-2]) for r in done], axis=0)
-    return [f"{s:.2f}" for s in found]
 
 
 TITLE = "Movements: hidden Markov models of people"

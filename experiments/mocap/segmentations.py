@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from data import Index, Person, pooled
+from data import Array, Index, Person, pooled
 from modelweld import Search, fuse, read
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.hmm import StickyHDPHMM
 from shared.baselines import kmeans_matching
 from shared.measures import hamming
-from study import timed
+from study import Result, timed
 
 SETTINGS = {"paper": StickyHDPHMM.paper, "default": StickyHDPHMM}
 OURS, FULL, NONE = "fuse(models)", "full model", "no matching"
@@ -59,6 +59,11 @@ def compared(people: Sequence[Person], setting: str, seed: int) -> dict[str, Any
         "seconds": [*seconds, last],
         "paths": {OURS: runs(found[OURS])},
     }
+
+
+def times(done: Sequence[Result]) -> Array:
+    """Mean CPU seconds of the slowest person, the matching and the full model."""
+    return np.mean([(max(r["seconds"][:-2]), r["seconds"][-1], r["seconds"][-2]) for r in done], axis=0)
 
 
 def scores(activity: Index, path: Index) -> dict[str, float]:

@@ -72,15 +72,10 @@ def weighted(rng: np.random.Generator, atoms: Array, weight: float | None) -> Dr
     else:
         weights = np.full(20, weight)
     axes = {"values": ("component", None)}
-    return Draw(
-        sent=[
-            LocalModel({"values": v}, axes, weight={"values": float(w)})
-            for w, (v, _) in zip(weights, honest, strict=True)
-        ],
-        values=[v for v, _ in honest],
-        truth=[t for _, t in honest],
-        without=[v for v, _ in honest],
-    )
+    values, truth = ([site[part] for site in honest] for part in (0, 1))
+    both = zip(values, weights, strict=True)
+    sent = [LocalModel({"values": v}, axes, weight={"values": float(w)}) for v, w in both]
+    return Draw(sent=sent, values=values, truth=truth, without=values)
 
 
 def single(rng: np.random.Generator, _: Array, K: int, D: int, J: int) -> Draw:

@@ -74,9 +74,8 @@ def centred(draw: Draw) -> Answer:
 def by_silhouette(draw: Draw, clusters: Callable[[Array, range], Iterator[Index]]) -> Answer:
     """The clusters of the highest silhouette."""
     values = np.concatenate(draw.values)
-    best = max(
-        clusters(values, range(2, min(MOST_CLUSTERS, len(values) - 1) + 1)), key=partial(silhouette_score, values)
-    )
+    numbers = range(2, min(MOST_CLUSTERS, len(values) - 1) + 1)
+    best = max(clusters(values, numbers), key=partial(silhouette_score, values))
     return Answer(best, len(np.unique(best)))
 
 

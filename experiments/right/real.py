@@ -39,15 +39,9 @@ def digits() -> tuple[Array, Index, str]:
     return 3 * Z / Z[:, 0].std(), y, "full"
 
 
-def wine() -> tuple[Array, Index, str]:
-    """Three cultivars."""
-    X, y = datasets.load_wine(return_X_y=True)
-    return standard(X), y, "diag"
-
-
-def breast_cancer() -> tuple[Array, Index, str]:
-    """Benign and malign."""
-    X, y = datasets.load_breast_cancer(return_X_y=True)
+def classes(load: Callable[..., tuple[Array, Index]]) -> tuple[Array, Index, str]:
+    """A table of scikit-learn with its classes."""
+    X, y = load(return_X_y=True)
     return standard(X), y, "diag"
 
 
@@ -62,8 +56,8 @@ def heart() -> tuple[Array, Index, str]:
 
 TABLES: dict[str, Callable[[], tuple[Array, Index, str]]] = {
     "digits": digits,
-    "wine": wine,
-    "breast cancer": breast_cancer,
+    "wine": partial(classes, datasets.load_wine),
+    "breast cancer": partial(classes, datasets.load_breast_cancer),
     "heart": heart,
 }
 

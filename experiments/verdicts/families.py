@@ -35,11 +35,8 @@ def moments(x: Array, n: int, rng: np.random.Generator) -> LocalModel:
     mean = points.mean(1)
     off = points - mean[:, None, :]
     arrays = {"means": mean, "covariances": off.swapaxes(1, 2) @ off / n}
-    return LocalModel(
-        arrays,
-        axes={"means": ("atom", None), "covariances": ("atom", None, None)},
-        weight={"means": n, "covariances": n},
-    )
+    axes = {"means": ("atom", None), "covariances": ("atom", None, None)}
+    return LocalModel(arrays, axes, weight=dict.fromkeys(arrays, n))
 
 
 def two_arrays(x: Array, rng: np.random.Generator) -> LocalModel:

@@ -143,11 +143,6 @@ def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
     return tables, claims
 
 
-def main() -> None:
-    """Measure, and write what came out."""
+if __name__ == "__main__":
     options = asked(__doc__, "real", FIRST_SEED, SETS, 1)
     measure("Verdicts about real data with planted truth", tasks, options, summary)
-
-
-if __name__ == "__main__":
-    main()

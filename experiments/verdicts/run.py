@@ -111,15 +111,10 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
 
 def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
     """Shares of yeses and of warnings, and whether what must hold does."""
-    yes = {
-        cell: float(np.mean([bool(one["worth"]) for one in found])) for cell, found in cells.items() if "worth/" in cell
-    }
-    sites = {
-        cell: float(np.mean([bool(w) for one in found for w in one["sites"]]))
-        for cell, found in cells.items()
-        if cell in yes
-    }
-    seconds = max((float(np.median([one["seconds"] for one in cells[cell]])) for cell in yes), default=0.0)
+    judged = {cell: found for cell, found in cells.items() if "worth/" in cell}
+    yes = {cell: float(np.mean([bool(one["worth"]) for one in found])) for cell, found in judged.items()}
+    sites = {cell: float(np.mean([bool(w) for one in found for w in one["sites"]])) for cell, found in judged.items()}
+    seconds = max((float(np.median([one["seconds"] for one in found])) for found in judged.values()), default=0.0)
     alarms = {
         cell: (
             float(np.mean([one["warned"][0] or one["corrected"][0] for one in found])),
@@ -183,11 +178,5 @@ def _worst(text: str, shares: dict[str, float], limit: float, at_most: bool) -> 
     return Claim(text, f"{shares[cell]:.3f} at worst ({cell})", bool(holds))
 
 
-def main() -> None:
-    """Measure, and write what came out."""
-    options = asked(__doc__, "merging", FIRST_SEED, SETS, 2)
-    measure("Verdicts that can say no", tasks, options, summary)
-
-
 if __name__ == "__main__":
-    main()
+    measure("Verdicts that can say no", tasks, asked(__doc__, "merging", FIRST_SEED, SETS, 2), summary)

@@ -180,16 +180,12 @@ def one_set(world: str, seed: int, file: str) -> Result:
     said = np.concatenate(stated)
     at = np.clip(np.searchsorted(EDGES, said, side="right") - 1, 0, len(EDGES) - 2)
     sums = [np.bincount(at, of, len(EDGES) - 1) for of in (np.ones(len(said)), said, right)]
+    mean = round(float(np.mean(posterior.shared)), 3)
     return {
         "bins": np.round(sums, 3).tolist(),
         "brier": [round(float(np.square(said - right).sum()), 3), len(said)],
         "K": [int((held > 0).sum()), *posterior.K_interval(), round(float(posterior.K.mean()), 3), fusion.K],
-        "shared": [
-            int((held > 1).sum()),
-            *posterior.shared_interval(),
-            round(float(np.mean(posterior.shared)), 3),
-            fusion.shared,
-        ],
+        "shared": [int((held > 1).sum()), *posterior.shared_interval(), mean, fusion.shared],
         "r_hat": round(max(stated.r_hat.values()), 3),
         "warned": warned,
     }
