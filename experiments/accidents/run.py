@@ -104,10 +104,7 @@ def repeat_rows(sites: Sites, j: int, rng: np.random.Generator) -> Sites:
 
 
 ACCIDENTS = {
-    "one column x 1000": set_column(lambda x, _: 1000 * x),
-    "one column x 10": set_column(lambda x, _: 10 * x),
-    "one column x 4": set_column(lambda x, _: 4 * x),
-    "one column x 2.2": set_column(lambda x, _: 2.2 * x),
+    **{f"one column x {unit:g}": set_column(lambda x, _, unit=unit: unit * x) for unit in (1000, 10, 4, 2.2)},
     "one column with its sign turned": set_column(lambda x, _: -x),
     "one site standardised": at_one(lambda X, *_: standardise(X)),
     "all sites standardised apart": Accident(

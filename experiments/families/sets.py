@@ -51,9 +51,8 @@ class Setting:
             held = rng.permutation(held if len(held) else rng.integers(K, size=1))
             sent = self.site(rng, _taken(atoms, held))
             arrays = sent["arrays"]
-            models.append(
-                LocalModel(axes={name: ("atom", *[None] * (a.ndim - 1)) for name, a in arrays.items()}, **sent)
-            )
+            axes = {name: ("atom", *[None] * (a.ndim - 1)) for name, a in arrays.items()}
+            models.append(LocalModel(axes=axes, **sent))
             truth.append(held)
             flat.append(np.concatenate([a.reshape(len(held), -1) for a in arrays.values()], axis=1))
             transformed.append(self.transform(*arrays.values()))
@@ -157,9 +156,8 @@ def directions_site(rng, theta, kappa=28.0):
     """Von Mises-Fisher about the atom."""
     from scipy.stats import vonmises_fisher
 
-    return {
-        "arrays": {"directions": np.concatenate([vonmises_fisher(mu, kappa).rvs(1, random_state=rng) for mu in theta])}
-    }
+    drawn = [vonmises_fisher(mu, kappa).rvs(1, random_state=rng) for mu in theta]
+    return {"arrays": {"directions": np.concatenate(drawn)}}
 
 
 def topics_site(rng, theta, between=12.0):

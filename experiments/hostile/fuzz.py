@@ -144,8 +144,7 @@ def attempt(reader: str, data: bytes, folder: Path, *, use: bool) -> str:
             return "used"
     except InputError as wrong:
         text = str(wrong)
-        clean = text.isprintable() and len(text) < 2_200
-        if not clean:
+        if not text.isprintable() or len(text) >= 2_200:
             return f"fault: a message that is not clean, {text[:200]!r}"
         if FAULT not in text:
             return "refused"

@@ -71,9 +71,8 @@ def main() -> None:
     for row in rows:
         print(", ".join(f"{name} {value}" for name, value in row.items()))
     broken = sum(int(row["broken"]) for row in rows)
-    print(
-        f"{sum(int(row['times']) for row in rows):,} {'full disks' if given.disk else 'kills'}, {broken} broken files"
-    )
+    what = "full disks" if given.disk else "kills"
+    print(f"{sum(int(row['times']) for row in rows):,} {what}, {broken} broken files")
     if given.out:
         keep(given.out, {"rows": rows, "broken": broken}, {"seed": given.seed, "number": number})
     sys.exit(bool(broken))

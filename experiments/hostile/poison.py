@@ -30,12 +30,8 @@ SMOKE_ATTACKS, SMOKE_SHARE = ("values x 1000", "sybils, jitter .1", "atoms in 8 
 def draw_and_measure(attack: str, J: int, share: float, seeds: list[int]) -> Result:
     """One cell: method -> measure -> one number per seed, to four digits; who is named, of `fuse` alone."""
     rows = [measured(drawn(attack, J, share, seed)) for seed in seeds]
-    return {
-        method: {
-            what: [_short(row[method].get(what)) for row in rows] for what in (own if method == BARE else ["error"])
-        }
-        for method, own in rows[0].items()
-    }
+    kept = {method: own if method == BARE else ["error"] for method, own in rows[0].items()}
+    return {m: {what: [_short(row[m].get(what)) for row in rows] for what in own} for m, own in kept.items()}
 
 
 def _short(x: object) -> object:
@@ -54,10 +50,8 @@ def tasks(quick: bool) -> list[Task]:
 
 def summary(results: Results) -> Summary:
     """Curves, who is named, and whether medians of the members would have been nearer."""
-    cells = {
-        (name, int(J), float(share)): result
-        for (name, J, share), result in ((task.split(SEP), result) for task, result in results.items())
-    }
+    parts = {task: task.split(SEP) for task in results}
+    cells = {(name, int(J), float(share)): results[task] for task, (name, J, share) in parts.items()}
     return Summary(list(tables(cells)), list(claims(cells)))
 
 

@@ -103,11 +103,9 @@ def measured(setting, seed, mnist=None, smoke=False):
 
 def by_cell(results, ours):
     """Of every cell, its name and what ours, the best local network and the ensemble reach, seed by seed."""
+    methods = (ours, "best local", ENSEMBLE)
     for name, of in results.items():
-        yield (
-            name,
-            *(np.array([r["accuracy"][method] for r in of.values()]) for method in (ours, "best local", ENSEMBLE)),
-        )
+        yield name, *(np.array([r["accuracy"][method] for r in of.values()]) for method in methods)
 
 
 def claims(results):
@@ -117,10 +115,8 @@ def claims(results):
         gaps = {name: own.mean() - wanted.mean() for name, own, _, wanted in by_cell(results, ours)}
         wins = {name: int((own > best).sum()) for name, own, best, _ in by_cell(results, ours)}
         n = f"{len(gaps)} cells, {max(len(of) for of in results.values())} seeds"
-        behind, lost = (
-            [name for name, gap in gaps.items() if gap < -NEAR],
-            [name for name in wins if wins[name] < len(results[name])],
-        )
+        behind = [name for name, gap in gaps.items() if gap < -NEAR]
+        lost = [name for name in wins if wins[name] < len(results[name])]
         worst = min(gaps, key=gaps.get)
         text = f"Distilled ({sent}): within {NEAR:g} of the class-weighted ensemble in the mean in every cell"
         near = f"{len(gaps) - len(behind)} of {len(gaps)} cells; worst {gaps[worst]:+.3f} ({worst})"

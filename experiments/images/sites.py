@@ -58,16 +58,9 @@ def network(setting, seed):
     a, b, c = (8, 16, 32)
     norms = [nn.BatchNorm2d(n) if setting.form == "batch norm" else nn.Identity() for n in (a, b)]
     return nn.Sequential(
-        nn.Conv2d(1, a, kernel, 2, kernel // 2),
-        norms[0],
-        nn.ReLU(),
-        nn.Conv2d(a, b, kernel, 2, kernel // 2),
-        norms[1],
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(b * places, c),
-        nn.ReLU(),
-        nn.Linear(c, 10),
+        *(nn.Conv2d(1, a, kernel, 2, kernel // 2), norms[0], nn.ReLU()),
+        *(nn.Conv2d(a, b, kernel, 2, kernel // 2), norms[1], nn.ReLU()),
+        *(nn.Flatten(), nn.Linear(b * places, c), nn.ReLU(), nn.Linear(c, 10)),
     )
 
 

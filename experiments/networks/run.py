@@ -112,24 +112,15 @@ def summary(results: Results) -> Summary:
         runs = [r["methods"] for r in found]
         wins = sum(run[REFIT][0] > run[BEST][0] for run in runs)
         units = np.mean([run[REFIT][1] for run in runs])
-        rows.append(
-            [
-                name,
-                *(f"{np.mean([r[m][0] for r in runs]):.3f}" for m in methods),
-                f"{units:.0f}",
-                f"{wins} of {len(runs)}",
-            ]
-        )
+        means = (f"{np.mean([r[m][0] for r in runs]):.3f}" for m in methods)
+        rows.append([name, *means, f"{units:.0f}", f"{wins} of {len(runs)}"])
         pairs = ((REFIT, BEST), (REFIT, ENSEMBLE), (MEAN, PFNM))
         differences.append([name, *(str(paired(*([r[m][0] for r in runs] for m in pair))) for pair in pairs)])
     note = "Mean accuracy; units: hidden units of the refitted network."
+    columns = ["setting", "refit less best local", "refit less ensemble", "mean less PFNM"]
     tables = [
         Table("Accuracy", ["setting", *methods, "units", "refit beats best local"], rows, note),
-        Table(
-            "Differences over seeds",
-            ["setting", "refit less best local", "refit less ensemble", "mean less PFNM"],
-            differences,
-        ),
+        Table("Differences over seeds", columns, differences),
     ]
     return Summary(tables, [c for data in SEEDS for c in claims(results, data)])
 

@@ -61,8 +61,6 @@ def paper_figure_kmeans(J: int = 20, sd: float = 1.0, *, seed: int = 0) -> Simul
 
 def with_standard_errors(drawn: Simulated) -> list[LocalModel]:
     """Centres, each with the squared standard error that its site knows: variance of its points over their number."""
-    assert drawn.points is not None
-    assert drawn.assigned is not None
     sites = []
     for centres, points, assigned in zip(drawn.values, drawn.points, drawn.assigned, strict=True):
         squares = [points[assigned == k].var(axis=0) / (assigned == k).sum() for k in range(len(centres))]
@@ -78,7 +76,6 @@ def occurring(drawn: Simulated) -> np.ndarray:
 
 def pooled(drawn: Simulated) -> Fusion:
     """k-means of the data of all sites, which nobody would have; of every so many points where they are many."""
-    assert drawn.points is not None
     every = max(1, round(sum(map(len, drawn.points)) / MOST_POOLED))
     return pooled_kmeans([points[::every] for points in drawn.points], len(occurring(drawn)))
 

@@ -75,10 +75,8 @@ def claims(repeats: Repeats) -> list[Claim]:
         return []
     true, error = repeats.true_K(HARDEST), repeats.values(HARDEST, OURS, "error in K")
     single, K, n = repeats.values(HARDEST, OURS, "K off"), error + true, f"{len(true)} draws"
-    ari, told = (
-        repeats.values(HARDEST, OURS, "ari"),
-        {m: repeats.told(HARDEST, m).mean() for m in ("ari", "ari, popular")},
-    )
+    ari = repeats.values(HARDEST, OURS, "ari")
+    told = {m: repeats.told(HARDEST, m).mean() for m in ("ari", "ari, popular")}
     others = {name: repeats.values(HARDEST, name, "ari").mean() for name in (KMEANS, PAPER)}
     theirs = (repeats.values(HARDEST, AUTHORS, "error in K") + true).mean()
     return [

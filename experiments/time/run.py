@@ -17,7 +17,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from rivals import Index, chain_seen, sddm
+from rivals import Array, Index, chain_seen, sddm
 from sklearn.metrics import adjusted_rand_score
 
 from modelweld import fuse
@@ -44,13 +44,12 @@ def measured(drift: float, seed: int, T: int) -> Result:
     static = fuse(drawn.groups)
     forecasts = [moving.timeline.forecast(float(T - 1 + h)) for h in range(1, AHEAD + 1)]
     by_atom = [dict(zip(one.atoms.tolist(), range(len(one.atoms)), strict=True)) for one in forecasts]
+
+    def predicted(k: int, h: int) -> Array:
+        return forecasts[h].values[by_atom[h][k]] if k in by_atom[h] else moving.atoms[k]
+
     found = {
-        OURS: scores(
-            drawn,
-            moving.labels,
-            moving.K,
-            lambda k, h: forecasts[h].values[by_atom[h][k]] if k in by_atom[h] else moving.atoms[k],
-        ),
+        OURS: scores(drawn, moving.labels, moving.K, predicted),
         STATIC: scores(drawn, static.labels, static.K, lambda k, _: static.atoms[k]),
     }
     tracked = chain_seen(drawn.groups, drawn.labels, NOISE * float(np.sqrt(2 + drift**2)))
@@ -58,11 +57,8 @@ def measured(drift: float, seed: int, T: int) -> Result:
     for name, tracks in ((CHAIN, tracked), (SDDM, told)):
         found[name] = scores(drawn, tracks.labels, len(tracks.places), lambda k, _, at=tracks.places: at[k])
     learned = moving.diagnosis.hyperparameters
-    memory = (
-        None
-        if drift == 0 or np.isinf(learned["memory"])
-        else float(-learned["memory"] * np.log(np.sqrt(1 - (drift * NOISE) ** 2)))
-    )
+    endless = drift == 0 or np.isinf(learned["memory"])
+    memory = None if endless else float(-learned["memory"] * np.log(np.sqrt(1 - (drift * NOISE) ** 2)))
     rates = {"memory": memory, "held": float(learned["held"] / HELD), "hazard": float(learned["hazard"] * LIFE)}
     inside = coverage(drawn, moving.labels, forecasts, by_atom)
     return {"methods": found, "learned": rates, "inside": inside, "seconds": seconds}
@@ -72,9 +68,8 @@ def scores(drawn: Moving, labels: list[Index], K: int, predicted: Any) -> dict[s
     """How well values are told apart; squared errors and numbers, 1 to 5 steps ahead, of atoms seen before."""
     truth, known, errors = np.concatenate(drawn.labels), last_labels(drawn, labels), []
     for h, (values, atoms) in enumerate(drawn.later):
-        off = [
-            np.square(v - predicted(known[int(a)], h)) for v, a in zip(values, atoms, strict=True) if int(a) in known
-        ]
+        both = ((v, int(a)) for v, a in zip(values, atoms, strict=True))
+        off = [np.square(v - predicted(known[a], h)) for v, a in both if a in known]
         errors.append([float(np.sum(off)), int(np.size(off))])
     found = {"ari": float(adjusted_rand_score(truth, np.concatenate(labels))), "off": K - len(np.unique(truth))}
     return {**found, "errors": errors}
@@ -114,9 +109,8 @@ def summary(results: Results) -> Summary:
     """Matching, forecasts and what was learned, a column per drift."""
     cells, rows = by_cell(results), []
     for method in (OURS, STATIC, CHAIN, SDDM):
-        rows.append(
-            [f"ARI, {method}", *(f"{np.mean([d['methods'][method]['ari'] for d in c]):.3f}" for c in cells.values())]
-        )
+        ari = (np.mean([d["methods"][method]["ari"] for d in c]) for c in cells.values())
+        rows.append([f"ARI, {method}", *(f"{x:.3f}" for x in ari)])
     off = ([d["methods"][OURS]["off"] for d in c] for c in cells.values())
     rows.append([f"K off (range), {OURS}", *(f"{np.mean(x):+.1f} ({min(x)} to {max(x)})" for x in off)])
     for method in (OURS, STATIC, CHAIN, SDDM):
@@ -125,9 +119,8 @@ def summary(results: Results) -> Summary:
     rows.append(["90 % intervals of values to come hold", *(f"{a / n:.3f}" for a, n in inside)])
     for what in ("memory", "held", "hazard"):
         learned = ([d["learned"][what] for d in c if d["learned"][what] is not None] for c in cells.values())
-        rows.append(
-            [f"{what}, learned / true", *(f"{np.exp(np.mean(np.log(x))):.2f}" if x else "infinite" for x in learned)]
-        )
+        means = (f"{np.exp(np.mean(np.log(x))):.2f}" if x else "infinite" for x in learned)
+        rows.append([f"{what}, learned / true", *means])
     rows.append([f"CPU s, {OURS}", *(f"{np.mean([d['seconds'] for d in c]):.2f}" for c in cells.values())])
     note = (
         f"Means over {len(next(iter(cells.values())))} draws. Forecasts: root mean squared error, 1 to 5 steps ahead, "

@@ -52,9 +52,8 @@ def summary(results: Results) -> Summary:
         means = (spread(row[m]) for m in ("npmi", "uci", "unseen"))
         rows.append([name, spread(row["K"], 1), *means, spread(row["seconds"], 1), less])
     for name, row in samplers.items():
-        rows.append(
-            [name, str(row["K"]), *(f"{row[m]:.3f}" for m in ("npmi", "uci", "unseen")), f"{row['seconds']:.0f}", ""]
-        )
+        means = (f"{row[m]:.3f}" for m in ("npmi", "uci", "unseen"))
+        rows.append([name, str(row["K"]), *means, f"{row['seconds']:.0f}", ""])
     note = (
         f"Means ± standard errors over {len(draws)} seeds, of the ten words nearest to a centre (the paper's rule), by "
         f"517 other books. {TOPICS_PER_BOOK} local topics a book; local models are in the seconds."
@@ -68,10 +67,8 @@ def summary(results: Results) -> Summary:
             by, text = paired(found[OURS][measure], found[name][measure]), f"40 books, {measure}: {OURS} beside {name}."
             claims.append(not_behind(text, by, f"{len(draws)} seeds stated before", told=True))
     for name, row in samplers.items():
-        mean, text = (
-            float(np.mean(found[PAPER]["uci"])),
-            f"The paper's order: UCI of SPAHM above that of {name}, all topics.",
-        )
+        mean = float(np.mean(found[PAPER]["uci"]))
+        text = f"The paper's order: UCI of SPAHM above that of {name}, all topics."
         claims.append(Claim(text, f"{mean:.2f} against {row['uci']:.2f}.", mean > row["uci"], "one seed of the latter"))
     return Summary(tables, claims)
 
