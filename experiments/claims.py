@@ -6,14 +6,13 @@ python experiments/claims.py --against COMMIT    # what has changed since a comm
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from provenance import KEY, git, kept
-from study import held
+from study import asked, held
 
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"
@@ -127,12 +126,11 @@ def changes(commit: str) -> Iterator[str]:
 
 def main() -> None:
     """Write the page, or say what has changed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--against", metavar="COMMIT", help="print claims of which something else is found since then")
-    if against := parser.parse_args().against:
+    words = {"metavar": "COMMIT"}, "print claims of which something else is found since then"
+    if against := asked(__doc__, against=words).against:
         print("\n".join(changes(against)))
-        return
-    write()
+    else:
+        write()
 
 
 def write() -> None:

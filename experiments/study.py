@@ -21,7 +21,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -328,10 +328,15 @@ def markdown(record: Mapping[str, Any]) -> str:
         short = re.split("[.:]", figure["caption"])[0]
         parts += [f"![{short}]({FIGURE_FOLDER}/{figure['file']})", f"*{figure['caption'].strip()}*"]
     for table in record["tables"]:
-        lines = [table["columns"], ["---"] * len(table["columns"]), *([cell(c) for c in row] for row in table["rows"])]
-        parts += [f"## {table['title']}", "\n".join(f"| {' | '.join(line)} |" for line in lines), table["note"]]
+        rows = ([cell(c) for c in row] for row in table["rows"])
+        parts += [f"## {table['title']}", grid(table["columns"], rows).strip(), table["note"]]
     parts += ["\n".join(f"- {held(c['holds'])}: {c['text']} Found: {c['found']}" for c in record["claims"])]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def grid(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown."""
+    return "".join(f"| {' | '.join(map(str, row))} |\n" for row in (columns, ["---"] * len(columns), *rows))
 
 
 def held(holds: bool | str, no: str = "NO") -> str:

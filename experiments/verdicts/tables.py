@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from run import SHARES
 from worlds import SURE, bins, holds
+
+from study import grid
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "verdicts.md"
@@ -41,11 +42,6 @@ def record(name: str) -> dict[str, Any]:
     return found
 
 
-def lines(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
-    """A table."""
-    return "".join(f"| {' | '.join(row)} |\n" for row in (columns, ["---"] * len(columns), *rows))
-
-
 def merging() -> str:
     """Shares of yeses."""
     shares: dict[tuple[str, str], float] = {}
@@ -54,7 +50,7 @@ def merging() -> str:
         shares[kind, shared] = sum(bool(run.get("worth")) for run in runs) / len(runs)
     shown = [*SHARES][:2]
     rows = ((said, *(spell(shares[kind, shared]) for shared in shown)) for kind, said in VALUES.items())
-    return lines(["values", *(f"{shared} shared" for shared in shown)], rows)
+    return grid(["values", *(f"{shared} shared" for shared in shown)], rows)
 
 
 def confidences() -> str:
@@ -70,7 +66,7 @@ def confidences() -> str:
         return [group, spell(off), *(spell(min(holds(runs, kind) for runs in worlds)) for kind in ("K", "shared"))]
 
     columns = ["worlds", "too sure by", "interval of K holds", "of shared"]
-    return lines(columns, (row(group) for group in GROUPS if group in groups))
+    return grid(columns, (row(group) for group in GROUPS if group in groups))
 
 
 def spell(share: float) -> str:
