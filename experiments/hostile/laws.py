@@ -50,10 +50,7 @@ def order(sites: Drawn, fusion: Fusion) -> str:
     turned = rng.permutation(len(sites.sites))
     rows = [rng.permutation(len(labels)) for labels in fusion.labels]
     other = sites.fuse([_reordered(sites.sites[j], rows[j]) for j in turned])
-    back = [np.empty(0, np.int64)] * len(turned)
-    for at, j in enumerate(turned):
-        back[j] = np.empty_like(other.labels[at])
-        back[j][rows[j]] = other.labels[at]
+    back = [other.labels[at][np.argsort(rows[j])] for j, at in enumerate(np.argsort(turned))]
     same = is_same_partition(np.concatenate(fusion.labels), np.concatenate(back))
     return "held" if same and _close(fusion, other) else _difference(fusion, other)
 
@@ -69,9 +66,8 @@ def units(sites: Drawn, fusion: Fusion) -> str:
 
 def origin(sites: Drawn, fusion: Fusion) -> str:
     """All values measured from elsewhere; a factor that is corrected is one about the origin, and another elsewhere."""
-    if not sites.has_places or any(
-        m.effects is not None and m.effects.log_scale.any() for m in fusion.matchings.values()
-    ):
+    scaled = any(m.effects is not None and m.effects.log_scale.any() for m in fusion.matchings.values())
+    if scaled or not sites.has_places:
         return ""
     found = _compared(fusion, sites.fuse(sites.moved(shift=ELSEWHERE)))
     return found if found == "held" else _tied(sites, fusion, found)
@@ -114,10 +110,8 @@ LAWS: dict[str, Callable[[Drawn, Fusion], str]] = {
 
 def _compared(fusion: Fusion, other: Fusion, *, values: bool = False, rounding: float = 0.0) -> str:
     """Whether two fusions of the same sites have the same matching, with `values` also the same objective."""
-    same = all(
-        is_same_partition(np.concatenate(m.labels), np.concatenate(other.matchings[name].labels))
-        for name, m in fusion.matchings.items()
-    )
+    pairs = ((m, other.matchings[name]) for name, m in fusion.matchings.items())
+    same = all(is_same_partition(*(np.concatenate(m.labels) for m in pair)) for pair in pairs)
     return "held" if same and (not values or _close(fusion, other, rounding)) else _difference(fusion, other)
 
 
@@ -163,7 +157,5 @@ def _reordered(site: Any, rows: np.ndarray) -> Any:
                 array = np.take(array, rows, axis)
         return array
 
-    parts = {
-        part: {n: turned(n, a) for n, a in getattr(site, part).items()} for part in ("arrays", "variance", "weight")
-    }
-    return site.with_(**parts)
+    parts = {part: getattr(site, part) for part in ("arrays", "variance", "weight")}
+    return site.with_(**{part: {n: turned(n, a) for n, a in named.items()} for part, named in parts.items()})

@@ -58,11 +58,7 @@ def tables() -> dict[str, Array]:
     text = (files("modelweld.demo") / "data" / "heart_disease.csv").read_text(encoding="utf-8")
     columns = ("age", "trestbps", "thalach", "oldpeak")
     heart = [[row[c] for c in columns] for row in csv.DictReader(text.splitlines()) if all(row[c] for c in columns)]
-    found = {
-        "breast cancer": load_breast_cancer().data,
-        "wine": load_wine().data,
-        "heart": np.array(heart, dtype=np.float64),
-    }
+    found = {"breast cancer": load_breast_cancer().data, "wine": load_wine().data, "heart": np.array(heart, float)}
     return {name: (X - X.mean(0)) / X.std(0) for name, X in found.items()}
 
 

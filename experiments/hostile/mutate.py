@@ -77,29 +77,23 @@ def seeds() -> dict[str, list[bytes]]:
         b'{"values": [[1, 2], [3, 4]], "features": ["age", "bmi"], "site": "north", "counts": [5, 6]}',
         b'{"values": [[1.5], [2.5]], "variance": [[0.1], [0.2]], "weight": [[1], [0]]}',
     ]
-    found["npy"] = [_npy(sites[0]), _npy(sites[0].astype("<f4").T)]
-    found["npz"] = [_npz(values=sites[0], counts=np.ones(3)), _npz(values=sites[0], features=np.array(["age", "bmi"]))]
+    found["npy"] = [_written(np.save, x) for x in (sites[0], sites[0].astype("<f4").T)]
+    beside = {"counts": np.ones(3)}, {"features": np.array(["age", "bmi"])}
+    found["npz"] = [_written(np.savez, values=sites[0], **more) for more in beside]
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
         return found
-    out = io.BytesIO()
-    parquet.write_table(pyarrow.table({"age": [1.5, None], "bmi": [2.0, 3.0], "site": ["a", "b"]}), out)
-    found["parquet"] = [out.getvalue()]
-    return found
+    rows = pyarrow.table({"age": [1.5, None], "bmi": [2.0, 3.0], "site": ["a", "b"]})
+    return {**found, "parquet": [_written(lambda out: parquet.write_table(rows, out))]}
 
 
 def mutated(format_name: str, seeds_of: list[bytes], draw: random.Random) -> bytes:
     """A seed that was changed at random, once or a few times, in a way that suits its format."""
     data = draw.choice(seeds_of)
-    ways: list[Callable[[bytes, random.Random], bytes]] = [damaged]
-    if format_name in ("csv", "json"):
-        ways += [reworded, reworded]
-    if format_name == "json":
-        ways += [regrown] * 3
-    if format_name in ("site", "message", "fusion", "slim"):
-        ways += [rewritten] * 4
+    own = {"csv": [reworded] * 2, "json": [reworded] * 2 + [regrown] * 3, "npy": [], "npz": [], "parquet": []}
+    ways = [damaged, *own.get(format_name, [rewritten] * 4)]
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         try:
             data = draw.choice(ways)(data, draw)
@@ -206,13 +200,7 @@ def _saved(thing: object) -> bytes:
         return Path(save(thing, Path(folder, "x.safetensors"))).read_bytes()  # type: ignore[arg-type]
 
 
-def _npy(array: np.ndarray) -> bytes:
+def _written(save_to: Callable[..., None], *given: Any, **named: Any) -> bytes:
     out = io.BytesIO()
-    np.save(out, array)
-    return out.getvalue()
-
-
-def _npz(**arrays: np.ndarray) -> bytes:
-    out = io.BytesIO()
-    np.savez(out, **arrays)
+    save_to(out, *given, **named)
     return out.getvalue()
