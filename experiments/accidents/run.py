@@ -86,9 +86,7 @@ def add_number(sites: Sites, everywhere: bool, j: int) -> Sites:
 
 def code_sex(sites: Sites, j: int, rng: np.random.Generator, first: float) -> Sites:
     """A column of two codes, which are 0 and 1 but at site j."""
-    rows = [
-        np.column_stack([X, rng.integers(0, 2, len(X)) + (first if i == j else 0.0)]) for i, X in enumerate(sites.rows)
-    ]
+    rows = [np.column_stack([X, rng.integers(0, 2, len(X)) + first * (i == j)]) for i, X in enumerate(sites.rows)]
     return Sites(rows, [[*names, "coded sex"] for names in sites.names])
 
 

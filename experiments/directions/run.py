@@ -79,9 +79,8 @@ def part(name: str, seed: int, smoke: bool) -> Result:
 
 def tasks(quick: bool) -> list[Task]:
     """One per part and seed."""
-    return [
-        Task(f"{name}/{seed}", part, (name, seed, quick)) for name in PARTS for seed in SEEDS[: 1 if quick else None]
-    ]
+    seeds = SEEDS[: 1 if quick else None]
+    return [Task(f"{name}/{seed}", part, (name, seed, quick)) for name in PARTS for seed in seeds]
 
 
 def column(results: Results, begins: str, cell: str, method: str, value: str) -> list[float]:

@@ -66,15 +66,13 @@ def summary(results: Results) -> Summary:
         by = {name: found[rival] for name, found in less.items() if name != "Gaussian"}
         good = [name for name, p in by.items() if p.verdict in ("ahead", worst)]
         least = min(by, key=lambda name: by[name].mean)
-        text = (
-            f"every family but Gaussian {'ahead of' if worst == 'ahead' else 'not behind'} {rival}, on its own values."
-        )
+        words = "ahead of" if worst == "ahead" else "not behind"
+        text = f"every family but Gaussian {words} {rival}, on its own values."
         found = f"{len(good)} of {len(by)}; least {least}: {by[least]}."
         claims.append(Claim(text, found, len(good) == len(by), f"{by[least].n} draws a family"))
     note = "ARI ± its spread over seeds, and mean error in K; CPU seconds of one fusion with the family."
-    return Summary(
-        [Table("Families", ["set", *next(iter(results.values()))["methods"], "seconds"], rows, note)], claims
-    )
+    columns = ["set", *next(iter(results.values()))["methods"], "seconds"]
+    return Summary([Table("Families", columns, rows, note)], claims)
 
 
 TITLE = "Every family on values of its own kind"

@@ -76,12 +76,9 @@ def measured(name: str, seed: int, options: dict[str, int]) -> Result:
 
 def tasks(quick: bool) -> list[Task]:
     """One per set and seed."""
-    if quick:
-        return [
-            Task("heart/0", measured, ("heart", 0, {})),
-            Task("digits/0", measured, ("digits", 0, {"J": 4, "D": 4})),
-        ]
-    return [Task(f"{name}/{seed}", measured, (name, seed, {})) for name in SETS for seed in SEEDS]
+    few = [("heart", 0, {}), ("digits", 0, {"J": 4, "D": 4})]
+    chosen = few if quick else [(name, seed, {}) for name in SETS for seed in SEEDS]
+    return [Task(f"{name}/{seed}", measured, (name, seed, options)) for name, seed, options in chosen]
 
 
 def summary(results: Results) -> Summary:
@@ -89,12 +86,11 @@ def summary(results: Results) -> Summary:
     tables, own = [], []
     for name, runs in by_cell(results).items():
         own.append([name, *(f"{np.mean([r['own'][c] for r in runs]):.3f}" for c in runs[0]["own"])])
-        means = {
-            size: {m: np.mean([r["told"][size][m] for r in runs]) for m in row} for size, row in runs[0]["told"].items()
-        }
+        told = [r["told"] for r in runs]
+        means = {size: {m: np.mean([t[size][m] for t in told]) for m in row} for size, row in told[0].items()}
         rows = [[m, *(f"{row[m]:.3f}" for row in means.values())] for m in means["half"] if m != "K"]
         for rival in (RUNNALLS, DRAWS):
-            least = (min(r["told"][size][OURS] - r["told"][size][rival] for r in runs) for size in means)
+            least = (min(t[size][OURS] - t[size][rival] for t in told) for size in means)
             rows.append([f"density - {rival}, worst seed", *(f"{x:+.3f}" for x in least)])
         alone = {what: np.mean([r["references"][what] for r in runs]) for what in runs[0]["references"]}
         note = ", ".join(f"{what} {value:.3f}" for what, value in alone.items())

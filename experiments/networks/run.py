@@ -83,11 +83,8 @@ def measured(setting: Setting, seed: int, smoke: bool) -> Result:
 def tasks(quick: bool) -> list[Task]:
     """One per setting and seed."""
     settings = SMOKE if quick else DIGITS + (MNIST if outside("mnist.npz") else [])
-    return [
-        Task(f"{s.name}/{seed}", measured, (s, seed, quick))
-        for s in settings
-        for seed in ([1] if quick else SEEDS[s.data])
-    ]
+    seeds = {"digits": [1]} if quick else SEEDS
+    return [Task(f"{s.name}/{seed}", measured, (s, seed, quick)) for s in settings for seed in seeds[s.data]]
 
 
 def accuracies(results: Results, begins: str, method: str, hidden: int | None = None) -> list[list[float]]:

@@ -57,13 +57,7 @@ def drawn(setting, seed, mnist=None, smoke=False):
 
 def trained(rows, labels, setting, seed, smoke=False):
     """A network. With the same seed, first layers start from the same random weights, whatever the classes."""
-    epochs = 40 if smoke else ROWS[setting.data][2]
-    net = MLPClassifier(
-        setting.hidden,
-        max_iter=epochs,
-        batch_size=min(32, len(rows)),
-        learning_rate_init=RATE[setting.data],
-        random_state=seed,
-    )
+    epochs, size, rate = 40 if smoke else ROWS[setting.data][2], min(32, len(rows)), RATE[setting.data]
+    net = MLPClassifier(setting.hidden, max_iter=epochs, batch_size=size, learning_rate_init=rate, random_state=seed)
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         return net.fit(rows, labels)

@@ -123,9 +123,8 @@ def measured(drift: str, seed: int) -> Result:
 
 def tasks(quick: bool) -> list[Task]:
     """One per drift and seed."""
-    return [
-        Task(f"{drift}/{seed}", measured, (drift, seed)) for drift in STEPS for seed in SEEDS[: 1 if quick else None]
-    ]
+    seeds = SEEDS[: 1 if quick else None]
+    return [Task(f"{drift}/{seed}", measured, (drift, seed)) for drift in STEPS for seed in seeds]
 
 
 def summary(results: Results) -> Summary:

@@ -117,11 +117,8 @@ def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
     """Shares of yeses, confidences against the truth, shares of stations that are warned of; and what must hold."""
     parts = {cell: cell.split("/") for cell in cells}
     yes = {c: float(np.mean([bool(x["worth"]) for x in cells[c]])) for c in cells if parts[c][0] == "worth"}
-    warned = {
-        c: sum(len(x["warned"]) for x in cells[c]) / sum(x["sites"] for x in cells[c])
-        for c in cells
-        if parts[c][0] == "stations"
-    }
+    stations = {c: found for c, found in cells.items() if parts[c][0] == "stations"}
+    warned = {c: sum(len(x["warned"]) for x in of) / sum(x["sites"] for x in of) for c, of in stations.items()}
     tables = [
         Table("worth_merging, digits: share of yeses", ["sites", "features", "classes", "yes"], [
             [*parts[c][1:], round(x, 3)] for c, x in yes.items()

@@ -154,9 +154,7 @@ WORLDS: dict[str, Callable[[np.random.Generator, str], World]] = {
     "beta .6 .8 J12 D2": lambda rng, _: held_with(rng, 12, 2, rng.beta(0.6, 0.8, BETA_ATOMS)),
     "beta 2 2 J6 D3": lambda rng, _: held_with(rng, 6, 3, rng.beta(2, 2, BETA_ATOMS)),
     "t4 J6 D3": lambda rng, _: held_with(rng, 6, 3, np.full(ATOMS, 0.5), heavy=True),
-    "gmm J3": lambda rng, _: mixtures(rng, 3, 300, told=False),
-    "gmm J5": lambda rng, _: mixtures(rng, 5, 300, told=False),
-    "gmm J8": lambda rng, _: mixtures(rng, 8, 300, told=False),
+    **{f"gmm J{J}": lambda rng, _, J=J: mixtures(rng, J, 300, told=False) for J in (3, 5, 8)},
     "gmm J12 with X": lambda rng, _: mixtures(rng, 12, 300, told=True),
     "gmm J25, 150 points": lambda rng, _: mixtures(rng, 25, 150, told=False),
     "mnist J6 D4": lambda rng, file: class_means(rng, 6, 4, file),
@@ -269,13 +267,8 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
                 yield Task(f"{name}/{seed}", one_set, (name, seed, options.mnist))
 
 
-def main() -> None:
-    """Judge all worlds, print and write."""
+if __name__ == "__main__":
     options = asked(__doc__, "worlds", FIRST_SEED, SETS, 2, mnist="mnist.npz with x_train and y_train; else none of it")
     if options.smoke:
         options.cases = ["half J5 D3", "families Counts"]
     measure("Confidences and intervals", tasks, options, summary)
-
-
-if __name__ == "__main__":
-    main()
