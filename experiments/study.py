@@ -135,9 +135,7 @@ def main(study: Study) -> None:
     parser.add_argument("--jobs", type=int, default=2, help="tasks run side by side")
     parser.add_argument("--out", type=Path, help="folder for the results")
     parser.add_argument("--accept", action="store_true", help="keep the results in the study's folder")
-    parser.add_argument(
-        "--retell", action="store_true", help="tables, claims and figures of the record anew; nothing is run"
-    )
+    parser.add_argument("--retell", action="store_true", help="the record's tables, claims, figures anew; runs nothing")
     options = parser.parse_args()
     if options.retell:
         print(retold(study, HERE / study.name))

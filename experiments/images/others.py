@@ -61,9 +61,8 @@ def averaged(models, arrays):
         if name.startswith("var"):
             fused[name] += np.var([one[f"mean{number_of(name)}"] for one in arrays], axis=0)
         elif sets[number_of(name)] == "class":
-            fused[name] = sum(
-                p.reshape(-1, *[1] * (a[name].ndim - 1)) * a[name] for p, a in zip(pi, arrays, strict=True)
-            )
+            own = [one[name] for one in arrays]
+            fused[name] = sum(p.reshape(-1, *[1] * (x.ndim - 1)) * x for p, x in zip(pi, own, strict=True))
     return models[0].with_(arrays={**models[0].arrays, **fused})
 
 

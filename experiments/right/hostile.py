@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from draws import Array, Draw, Group, Index
@@ -37,16 +38,16 @@ def noisy(rng: np.random.Generator, values: Array) -> Array:
     return values + rng.normal(0, NOISE_SD, values.shape)
 
 
+def plain(sites: Sites, **more: Any) -> Draw:
+    """Sites that send their values alone."""
+    values, truth = ([site[part] for site in sites] for part in (0, 1))
+    return Draw(**{"sent": values, "values": values, "truth": truth, **more})
+
+
 def among(honest: Sites, hostile: Sites) -> Draw:
     """Honest sites and others, beside what honest ones alone would have sent."""
-    sites = [*honest, *hostile]
-    return Draw(
-        sent=[v for v, _ in sites],
-        values=[v for v, _ in sites],
-        truth=[t for _, t in sites],
-        honest=[np.full(len(v), j < len(honest)) for j, (v, _) in enumerate(sites)],
-        without=[v for v, _ in honest],
-    )
+    judged = [np.full(len(v), j < len(honest)) for j, (v, _) in enumerate([*honest, *hostile])]
+    return plain([*honest, *hostile], honest=judged, without=[v for v, _ in honest])
 
 
 def twice(rng: np.random.Generator, atoms: Array, J: int, jitter: float) -> Draw:
@@ -72,31 +73,23 @@ def weighted(rng: np.random.Generator, atoms: Array, weight: float | None) -> Dr
     else:
         weights = np.full(20, weight)
     axes = {"values": ("component", None)}
-    values, truth = ([site[part] for site in honest] for part in (0, 1))
-    both = zip(values, weights, strict=True)
-    sent = [LocalModel({"values": v}, axes, weight={"values": float(w)}) for v, w in both]
-    return Draw(sent=sent, values=values, truth=truth, without=values)
+    both = zip(honest, weights, strict=True)
+    sent = [LocalModel({"values": v}, axes, weight={"values": float(w)}) for (v, _), w in both]
+    return plain(honest, sent=sent, without=[v for v, _ in honest])
 
 
 def single(rng: np.random.Generator, _: Array, K: int, D: int, J: int) -> Draw:
     """Sites of one value each; K atoms far apart."""
     atoms = APART * NOISE_SD * rng.permuted(np.tile(np.arange(K), (D, 1)), axis=1).T
     truth = rng.permutation(np.arange(J) % K)
-    values = [noisy(rng, atoms[[t]]) for t in truth]
-    return Draw(sent=values, values=values, truth=[np.array([t]) for t in truth])
+    return plain([(noisy(rng, atoms[[t]]), np.array([t])) for t in truth])
 
 
 def dead(rng: np.random.Generator, atoms: Array) -> Draw:
     """Twenty sites send three rows of zeros beside their values."""
     honest = honest_sites(rng, 20, atoms)
-    values = [np.vstack([v, np.zeros((3, D))]) for v, _ in honest]
-    return Draw(
-        sent=values,
-        values=values,
-        truth=[np.append(t, [ATOMS] * 3) for _, t in honest],
-        honest=[np.append(np.ones(len(v), bool), [False] * 3) for v, _ in honest],
-        without=[v for v, _ in honest],
-    )
+    sites = [(np.vstack([v, np.zeros((3, D))]), np.append(t, [ATOMS] * 3)) for v, t in honest]
+    return plain(sites, honest=[t < ATOMS for _, t in sites], without=[v for v, _ in honest])
 
 
 def oversplit(rng: np.random.Generator, atoms: Array, fragments: int) -> Draw:
@@ -107,8 +100,8 @@ def oversplit(rng: np.random.Generator, atoms: Array, fragments: int) -> Draw:
 
 def doubled(rng: np.random.Generator, atoms: Array, J: int) -> Draw:
     """Every site sends each of its atoms twice, both as noisy as a value."""
-    sites = [(np.concatenate([v, noisy(rng, atoms[t])]), np.tile(t, 2)) for v, t in honest_sites(rng, J, atoms)]
-    return Draw(sent=[v for v, _ in sites], values=[v for v, _ in sites], truth=[t for _, t in sites])
+    sites = honest_sites(rng, J, atoms)
+    return plain([(np.concatenate([v, noisy(rng, atoms[t])]), np.tile(t, 2)) for v, t in sites])
 
 
 Cell = Callable[[np.random.Generator, Array], Draw]
