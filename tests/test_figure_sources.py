@@ -86,8 +86,12 @@ def test_what_a_run_keeps_says_where_it_comes_from_and_of_which_code(study, tmp_
     assert provenance.kept(tmp_path / "none.json") == provenance.resumed(tmp_path / "none.json") == {}
     code = json.loads(path.read_text())["provenance"]["code"]
     assert "__init__.py" in code["modules"]
-    path.write_text(path.read_text().replace(code["hash"], "another"))
-    assert "other code" in provenance.outdated(path)
+    hashed = code["modules"]["__init__.py"]
+    path.write_text(path.read_text().replace(f'"__init__.py": "{hashed}"', '"__init__.py": "another"'))
+    assert "other code (__init__.py)" in provenance.outdated(path)
+    monkeypatch.setitem(provenance.HARMLESS, ("__init__.py", "another", hashed), "names alone")
+    assert provenance.outdated(path) == ""
+    monkeypatch.delitem(provenance.HARMLESS, ("__init__.py", "another", hashed))
     assert provenance.resumed(path) == {}
     provenance.EXEMPT["x"] = "a reason"
     assert provenance.outdated(path) == ""

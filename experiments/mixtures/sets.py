@@ -23,11 +23,11 @@ STARTS = 2  # of every local fit
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """What the sites send, all their rows together (for those who may see them), and rows held out."""
+    """What sites send, all their rows together (for those who may see them), and rows held out, by site or in one."""
 
     models: list[LocalModel]
     rows: np.ndarray
-    held_out: np.ndarray
+    out: list[np.ndarray]
 
 
 # ---------------------------------------------------------------- what a site does
@@ -61,7 +61,7 @@ def split(groups: list[np.ndarray], rng: np.random.Generator) -> Iterator[tuple[
 def fitted(kept: list[np.ndarray], out: list[np.ndarray], seed: int) -> Sites:
     """Sites of these rows, and rows held out."""
     models = [best_mixture(rows, seed) for rows in kept]
-    return Sites(models, np.concatenate(kept), np.concatenate(out))
+    return Sites(models, np.concatenate(kept), out)
 
 
 # ---------------------------------------------------------------- the sets
