@@ -11,6 +11,7 @@ from modelweld.cli.points import csv_text
 from modelweld.federate import Answers, pack, unpack
 from modelweld.files import load, read_sites, save
 from modelweld.files.limits import MiB
+from modelweld.kinds.mixture import mixture
 from modelweld.report.page import OBEYED, text_of
 from test_files import entry, forged, manifest_of, written
 
@@ -60,6 +61,12 @@ def test_full_covariances_take_few_and_identical_values(values):
     larger = fusion.add(site, site="fourth")
     assert fusion.K == larger.K == len(np.unique(site, axis=0))
     assert np.isfinite([fusion.objective, larger.objective]).all()
+
+
+def test_one_wide_component_of_one_feature_is_fused():
+    """The scatter of a single mean is zero, and zero times a boundless ratio was no number (soak, seed 1586)."""
+    sites = [mixture([[3.0]], [[wide]], [50.0], counted=True) for wide in (4e12, 5e12)]
+    assert modelweld.fuse(sites).K == 1
 
 
 @pytest.mark.parametrize(("power", "fine"), [(-100, True), (-121, False), (-157, False), (-300, False)])

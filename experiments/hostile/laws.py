@@ -28,6 +28,9 @@ than a ten-millionth. Where every value is an atom of its own noise and spread l
 UNITS = (1e-3, 2.0**20, 1e6)
 """Factors, of which every draw gets one."""
 
+FAHRENHEIT = np.log(1.8)
+"""Of degrees Celsius: how much larger they are."""
+
 ELSEWHERE = 1000.0
 
 TO_AND_FRO = range(24)
@@ -56,8 +59,12 @@ def order(sites: Drawn, fusion: Fusion) -> str:
 
 
 def units(sites: Drawn, fusion: Fusion) -> str:
-    """All values in other units."""
-    if not sites.has_places:
+    """All values in other units; where degrees Fahrenheit were corrected, numbers say what is a temperature."""
+    degrees = any(
+        m.effects is not None and np.isclose(abs(m.effects.log_scale), FAHRENHEIT).any()
+        for m in fusion.matchings.values()
+    )
+    if degrees or not sites.has_places:
         return ""
     factor = UNITS[sum(map(len, fusion.labels)) % len(UNITS)]
     found = _compared(fusion, sites.fuse(sites.moved(factor=factor)))

@@ -153,7 +153,7 @@ def _widths(spreads: Array, scatter: Array) -> Array:
     """Variances (K, D) of components whose means vary by `scatter` (D,)."""
     if not _is_spherical(spreads):
         return diagonals(spreads)
-    overall = max(float(scatter.mean()), np.finfo(float).tiny)
+    overall = float(scatter.mean()) or 1.0  # where all means are one, its scatter says that components have no width
     return np.asarray(np.minimum(spreads, scatter * np.maximum(1.0, spreads / overall)))
 
 
