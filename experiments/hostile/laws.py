@@ -17,6 +17,7 @@ from drawn_sites import Drawn
 
 from modelweld import Fusion, InputError, LocalModel, Search, load
 from modelweld.core.algorithm1 import is_same_partition
+from modelweld.fit.screening.unit_table import FAHRENHEIT
 
 CLOSE = 1e-9
 """Relative difference of two objectives that is rounding."""
@@ -27,9 +28,6 @@ than a ten-millionth. Where every value is an atom of its own noise and spread l
 
 UNITS = (1e-3, 2.0**20, 1e6)
 """Factors, of which every draw gets one."""
-
-FAHRENHEIT = np.log(1.8)
-"""Of degrees Celsius: how much larger they are."""
 
 ELSEWHERE = 1000.0
 
@@ -60,10 +58,7 @@ def order(sites: Drawn, fusion: Fusion) -> str:
 
 def units(sites: Drawn, fusion: Fusion) -> str:
     """All values in other units; where degrees Fahrenheit were corrected, numbers say what is a temperature."""
-    degrees = any(
-        m.effects is not None and np.isclose(abs(m.effects.log_scale), FAHRENHEIT).any()
-        for m in fusion.matchings.values()
-    )
+    degrees = any(np.isclose(abs(scale), np.log(FAHRENHEIT[0])).any() for scale in _log_scales(fusion))
     if degrees or not sites.has_places:
         return ""
     factor = UNITS[sum(map(len, fusion.labels)) % len(UNITS)]
@@ -73,8 +68,7 @@ def units(sites: Drawn, fusion: Fusion) -> str:
 
 def origin(sites: Drawn, fusion: Fusion) -> str:
     """All values measured from elsewhere; a factor that is corrected is one about the origin, and another elsewhere."""
-    scaled = any(m.effects is not None and m.effects.log_scale.any() for m in fusion.matchings.values())
-    if scaled or not sites.has_places:
+    if any(scale.any() for scale in _log_scales(fusion)) or not sites.has_places:
         return ""
     found = _compared(fusion, sites.fuse(sites.moved(shift=ELSEWHERE)))
     return found if found == "held" else _tied(sites, fusion, found)
@@ -113,6 +107,11 @@ def leave(sites: Drawn, fusion: Fusion) -> str:
 LAWS: dict[str, Callable[[Drawn, Fusion], str]] = {
     law.__name__: law for law in (engines, order, units, origin, file, visit, leave)
 }
+
+
+def _log_scales(fusion: Fusion) -> list[np.ndarray]:
+    """Factors that were corrected, by set."""
+    return [m.effects.log_scale for m in fusion.matchings.values() if m.effects is not None]
 
 
 def _compared(fusion: Fusion, other: Fusion, *, values: bool = False, rounding: float = 0.0) -> str:

@@ -110,12 +110,12 @@ def summary(results: Results) -> Summary:
         tables.append(Table(f"{name}, {len(runs)} seeds, at equal K", ["", *sizes], rows, f"{note}."))
     columns = ["set", "K", "size", "moments", "density", RUNNALLS]
     tables.append(Table("The bare call at the size it finds", columns, own, "K counts groups, size all components."))
-    claims = []
+    claims, told = [], [list(r["told"].values()) for r in results.values()]
+    drawn = {m: [np.mean([t[m] for t in of]) for of in told] for m in (OURS, OFF, RUNNALLS, DRAWS)}
     for rival in (RUNNALLS, DRAWS):
-        means = {m: [np.mean([t[m] for t in r["told"].values()]) for r in results.values()] for m in (OURS, OFF, rival)}
         for ours, how in ((OURS, "the bare call"), (OFF, "`site_effects=False`")):
             text = f'`how="density"`, {how}, is level with or ahead of {rival} at equal size (nats per row).'
-            gain = paired(means[ours], means[rival])
+            gain = paired(drawn[ours], drawn[rival])
             claims.append(not_behind(text, gain, f"{len(results)} draws: 4 sets, 5 seeds; mean over sizes"))
     return Summary(tables, claims)
 

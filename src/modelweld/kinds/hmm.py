@@ -38,7 +38,7 @@ from modelweld.kinds import mixture_components
 from modelweld.kinds.fused_parts import Transitions, check_counted, common_facts, concatenate
 from modelweld.kinds.kind import Facts, Kind, lay_out
 from modelweld.kinds.layout import Layout, truth
-from modelweld.kinds.mixture_completion import complete, merge_components
+from modelweld.kinds.mixture_completion import complete, measured, merge_components
 from modelweld.kinds.mixture_reduction import reduce_to
 from modelweld.results.fit_result import FitResult
 
@@ -207,7 +207,7 @@ class HMM(Kind):
         if "means" in first.arrays:
             spread = "variances" if "variances" in first.arrays else "covariances"
             means, spreads, own = (concatenate(models, name) for name in ("means", spread, "counts"))
-            whole = complete((means, spreads, own), mixture_components.feature_mask(models), labels)
+            whole = complete((means, spreads, own), measured(models), labels)
             emissions["means"], spreads, _ = merge_components(*whole, labels)
             emissions[spread] = shrink_spreads(spreads, counts, shrink)
             if f"part_{spread}" in first.arrays:

@@ -72,12 +72,33 @@ def stack_components(fusion: FitResult) -> Components:
         "other. Say how many points it has: read(model, n=...), counts=... or X=...",
     )
     means, spreads, counts = (np.concatenate(parts) for parts in zip(*map(parameters, models), strict=True))
-    return complete((means, spreads, counts), feature_mask(models), fusion.matching.stacked_labels)
+    return complete((means, spreads, counts), measured(models), fusion.matching.stacked_labels)
+
+
+def measured(models: Sequence[LocalModel]) -> Flags:
+    """Which features (N, D) of all components were measured: their means count, or count for nothing and have a width.
+
+    Examples
+    --------
+    >>> from modelweld.kinds.mixture import mixture
+    >>> site = mixture([[0.0, 99.0]], [[1.0, 4.0]], [5.0], counted=True)
+    >>> refuted = site.with_(weight={"means": [[1.0, 0.0]]})
+    >>> lacking = site.with_(weight={"means": [[1.0, 0.0]], "variances": [[1.0, 0.0]]})
+    >>> measured([refuted, lacking]).tolist()
+    [[True, True], [True, False]]
+    """
+    return np.asarray(feature_mask(models) | np.concatenate([_have_width(model) for model in models]))
+
+
+def _have_width(model: LocalModel) -> Flags:
+    _, spreads, _ = parameters(model)
+    widths = model.weight.get("covariances", model.weight.get("variances", spreads))
+    return np.asarray(diagonals(np.broadcast_to(widths, spreads.shape)) > 0)
 
 
 def complete_models(models: Sequence[LocalModel], parts: Components) -> list[LocalModel]:
     """The sites' models with components so completed."""
-    if feature_mask(models).all():
+    if measured(models).all():
         return list(models)
     means, spreads, _ = parts
     ends = np.cumsum([len(np.asarray(m.arrays["counts"])) for m in models])[:-1]

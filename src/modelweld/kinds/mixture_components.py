@@ -87,25 +87,8 @@ def weight_pairs(weight: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
 
 
 def feature_mask(models: Sequence[LocalModel]) -> Flags:
-    """Which features (N, D) of all components were measured: they have a width, even where a mean counts for nothing.
-
-    Examples
-    --------
-    >>> from modelweld.kinds.mixture import mixture
-    >>> site = mixture([[0.0, 99.0]], [[1.0, 4.0]], [5.0], counted=True)
-    >>> refuted = derive(site, weight={"means": [[1.0, 0.0]]})
-    >>> lacking = derive(site, weight={"means": [[1.0, 0.0]], "variances": [[1.0, 0.0]]})
-    >>> feature_mask([refuted, lacking]).tolist()
-    [[True, True], [True, False]]
-    """
-    return np.concatenate([_measured(model) for model in models])
-
-
-def _measured(model: LocalModel) -> Flags:
-    means, spreads, _ = parameters(model)
-    of_means = np.broadcast_to(model.weight.get("means", 1.0), means.shape)
-    widths = model.weight.get("covariances", model.weight.get("variances", spreads))
-    return np.asarray((of_means > 0) | (diagonals(np.broadcast_to(widths, spreads.shape)) > 0))
+    """Which means (N, D) of all components count: those of a weight of zero were not measured, or were refuted."""
+    return np.concatenate([np.asarray(m.weight.get("means", np.ones(np.shape(m.arrays["means"])))) > 0 for m in models])
 
 
 def count_bare(models: Sequence[LocalModel]) -> list[LocalModel]:
